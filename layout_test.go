@@ -70,8 +70,8 @@ var table = []packageRule{
 	{
 		name: "internal/cassettetest", does: "the recordings of `testdata/cassettes`: their table, recording, replay",
 		not:      "what they show",
-		packages: []string{"llm", "loop", "loop/scenario", "fake", "fake/wire", "providers/...", "cassettes", "cassettes/convert", "cassettes/recording"},
-		modules:  []string{"github.com/dnaeon/go-vcr/v2"},
+		packages: []string{"internal/jsonval", "llm", "loop", "loop/scenario", "fake", "fake/wire", "providers/...", "cassettes", "cassettes/convert", "cassettes/recording"},
+		modules:  []string{"github.com/dnaeon/go-vcr/v2", "github.com/tidwall/gjson"},
 	},
 	{
 		name: "internal/child", does: "starts and stops other programs",

@@ -2,74 +2,86 @@ package taped
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/looptape/looptape/conformance/node"
 )
 
-// goClient is the program with OpenAI's SDK for Go: this test binary with this name as its
-// argument.
-const goClient = "openai-go"
-
-// runGo runs the case that it reads, and returns the exit status.
-func runGo(in io.Reader, out io.Writer) int {
-	var c node.Case
-	err := json.NewDecoder(in).Decode(&c)
-	if err == nil {
-		got := node.Result{ID: c.ID}
-		if got.Text, err = weather(context.Background(), c); err != nil {
-			got.Error = describe(err)
-		}
-		err = json.NewEncoder(out).Encode(got)
-	}
-	if err != nil {
-		return 1
-	}
-	return 0
-}
-
-// describe returns an error with the message of the server, which the text of the SDK omits.
-func describe(err error) string {
-	if e, ok := errors.AsType[*openai.Error](err); ok {
-		return fmt.Sprint(e.StatusCode, " ", e.Message)
-	}
-	return err.Error()
-}
-
-// weather is a tool loop as in the examples of the SDK. The base URL and the key come from the
-// environment, and the SDK retries.
-func weather(ctx context.Context, c node.Case) (string, error) {
+// runResponses is a tool loop with Responses. Each request has all items.
+func runResponses(ctx context.Context, c node.Case) (string, error) {
 	client := openai.NewClient()
-	prompt := "How is the weather in Bern and in Rome?"
-	if c.Input != "" {
-		prompt = c.Input
+	items := responses.ResponseInputParam{responses.ResponseInputItemParamOfMessage(c.Input, responses.EasyInputMessageRoleUser)}
+	params := responses.ResponseNewParams{Model: "gpt-4.1"}
+	for _, t := range tools {
+		params.Tools = append(params.Tools, responses.ToolParamOfFunction(t.name, schema(t.parameter), false))
 	}
-	city := shared.FunctionParameters{"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}}}
-	params := openai.ChatCompletionNewParams{
-		Model:    "gpt-4.1",
-		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)},
-		Tools: []openai.ChatCompletionToolUnionParam{
-			openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: "weather", Parameters: city}),
-			openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: "note"}),
-		},
+	for range maxSteps {
+		params.Input = responses.ResponseNewParamsInputUnion{OfInputItemList: items}
+		response, err := respond(ctx, client, params, c.Streaming)
+		if err != nil {
+			return "", err
+		}
+		var results responses.ResponseInputParam
+		for _, item := range response.Output {
+			switch item := item.AsAny().(type) {
+			case responses.ResponseOutputMessage:
+				sent := item.ToParam()
+				items = append(items, responses.ResponseInputItemUnionParam{OfOutputMessage: &sent})
+			case responses.ResponseFunctionToolCall:
+				sent := item.ToParam()
+				items = append(items, responses.ResponseInputItemUnionParam{OfFunctionCall: &sent})
+				results = append(results, responses.ResponseInputItemParamOfFunctionCallOutput(runTool(item.Name, item.Arguments)))
+				results[len(results)-1].OfFunctionCallOutput.CallID = openai.String(item.CallID)
+			}
+		}
+		if results == nil {
+			return response.OutputText(), nil
+		}
+		items = append(items, results...)
 	}
-	for range 8 {
+	return "", errStepLimit
+}
+
+// respond returns the next response of the model.
+func respond(ctx context.Context, client openai.Client, params responses.ResponseNewParams, streaming bool) (*responses.Response, error) {
+	if !streaming {
+		return client.Responses.New(ctx, params)
+	}
+	events := client.Responses.NewStreaming(ctx, params)
+	var response responses.Response
+	for events.Next() {
+		if done, ok := events.Current().AsAny().(responses.ResponseCompletedEvent); ok {
+			response = done.Response
+		}
+	}
+	return &response, events.Err()
+}
+
+// runChat is a tool loop with Chat Completions as in the examples of the SDK.
+func runChat(ctx context.Context, c node.Case) (string, error) {
+	client := openai.NewClient()
+	params := openai.ChatCompletionNewParams{Model: "gpt-4.1", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(c.Input)}}
+	if c.Streaming {
+		params.StreamOptions.IncludeUsage = openai.Bool(true)
+	}
+	for _, t := range tools {
+		params.Tools = append(params.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: t.name, Parameters: schema(t.parameter)}))
+	}
+	for range maxSteps {
 		message, err := complete(ctx, client, params, c.Streaming)
 		if err != nil || len(message.ToolCalls) == 0 {
 			return message.Content, err
 		}
 		params.Messages = append(params.Messages, message.ToParam())
 		for _, call := range message.ToolCalls {
-			params.Messages = append(params.Messages, openai.ToolMessage("well", call.ID))
+			params.Messages = append(params.Messages, openai.ToolMessage(runTool(call.Function.Name, call.Function.Arguments), call.ID))
 		}
 	}
-	return "", errors.New("the loop reached its step limit of 8")
+	return "", errStepLimit
 }
 
 // complete returns the next response of the model.

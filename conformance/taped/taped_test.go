@@ -36,22 +36,21 @@ func otherKeys() []string {
 type program struct {
 	name      string
 	protocols []string
-	// command returns the command that starts it, or the reason why it cannot start.
-	command func() ([]string, error)
+	// command returns the command that starts it.
+	command func(t *testing.T) []string
 }
 
 // programs returns the manual loops with the official SDKs. Other libraries change errors.
 func programs() []program {
-	list := []program{{goClient, []string{"openai-chat"}, func() ([]string, error) {
-		self, err := os.Executable()
-		return []string{self, goClient}, err
-	}}}
+	var list []program
+	for _, p := range goPrograms {
+		list = append(list, program{p.name, p.protocols, func(*testing.T) []string { return []string{os.Args[0], p.name} }})
+	}
 	for _, c := range node.Clients() {
 		switch c.Name {
 		case "openai", "anthropic", "google":
-			list = append(list, program{c.Name, c.Protocols, func() ([]string, error) {
-				dir, err := node.Dir()
-				return []string{"node", filepath.Join(dir, c.File())}, err
+			list = append(list, program{c.Name, c.Protocols, func(t *testing.T) []string {
+				return []string{"node", filepath.Join(installed(t), c.File())}
 			}})
 		}
 	}
@@ -59,30 +58,47 @@ func programs() []program {
 }
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == goClient {
-		os.Exit(runGo(os.Stdin, os.Stdout))
+	for _, p := range goPrograms {
+		if len(os.Args) == 2 && os.Args[1] == p.name {
+			os.Exit(runGo(p, os.Stdin, os.Stdout))
+		}
 	}
 	m.Run()
 }
 
-func TestRecordAndReplay(t *testing.T) {
+// installed returns the folder of the programs. If they cannot run, it skips the test, or fails it
+// if LOOPTAPE_NPM is set.
+func installed(t *testing.T) string {
+	t.Helper()
+	dir, err := node.Dir()
+	switch {
+	case err == nil:
+	case os.Getenv("LOOPTAPE_NPM") != "":
+		t.Fatal(err)
+	default:
+		t.Skip(err)
+	}
+	return dir
+}
+
+// build builds the command looptape and returns its path.
+func build(t *testing.T) string {
+	t.Helper()
 	looptape := filepath.Join(t.TempDir(), "looptape")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", looptape, "./cmd/looptape")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", looptape, "./cmd/looptape")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	return looptape
+}
+
+func TestRecordAndReplay(t *testing.T) {
+	looptape := build(t)
 	for _, p := range programs() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			command, err := p.command()
-			switch {
-			case err == nil:
-			case os.Getenv("LOOPTAPE_NPM") != "":
-				t.Fatal(err)
-			default:
-				t.Skip(err)
-			}
+			command := p.command(t)
 			for _, protocol := range p.protocols {
 				for _, streaming := range []bool{true, false} {
 					c := node.Case{ID: protocol + map[bool]string{true: "/streaming", false: "/non-streaming"}[streaming], Protocol: protocol, Streaming: streaming}

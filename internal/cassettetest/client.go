@@ -27,6 +27,7 @@ type dialect struct {
 	protocol.Protocol
 	provider string // of the server
 	version  string // path of the API version, after the base URL
+	path     string // of a request
 	model    string // of all clients
 
 	baseVariable, keyVariable string
@@ -34,10 +35,10 @@ type dialect struct {
 }
 
 var dialects = []dialect{
-	{chat.Protocol{}, wire.OpenAI, "", "gpt-4.1", "OPENAI_BASE_URL", "OPENAI_API_KEY", openai.Key},
-	{responses.Protocol{}, wire.OpenAI, "", "gpt-4.1", "OPENAI_BASE_URL", "OPENAI_API_KEY", openai.Key},
-	{anthropic.Messages{}, wire.Anthropic, "", "claude-opus-4-5", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", anthropic.Key},
-	{gemini.GenerateContent{}, wire.Gemini, "/v1beta", "gemini-3-pro-preview", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", gemini.Key},
+	{chat.Protocol{}, wire.OpenAI, "", "/chat/completions", "gpt-4.1", "OPENAI_BASE_URL", "OPENAI_API_KEY", openai.Key},
+	{responses.Protocol{}, wire.OpenAI, "", "/responses", "gpt-4.1", "OPENAI_BASE_URL", "OPENAI_API_KEY", openai.Key},
+	{anthropic.Messages{}, wire.Anthropic, "", "/v1/messages", "claude-opus-4-5", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", anthropic.Key},
+	{gemini.GenerateContent{}, wire.Gemini, "/v1beta", "/models/gemini-3-pro-preview:generateContent", "gemini-3-pro-preview", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", gemini.Key},
 }
 
 // Protocols returns the names of the protocols.

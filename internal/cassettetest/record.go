@@ -59,6 +59,9 @@ var address = regexp.MustCompile(`^http://127\.0\.0\.1:[0-9]+`)
 // kept are the headers of requests in the recordings. Others differ between machines.
 var kept = []string{"Accept", "Anthropic-Version", "Authorization", "Content-Type", "X-Api-Key", "X-Goog-Api-Key", "User-Agent"}
 
+// runtime is the end of a User-Agent that describes the machine.
+var runtime = regexp.MustCompile(` (\(.*|(gl-)?(node|go)(\.js)?/\S*)$`)
+
 // clean returns a cassette without what differs between two recordings: the address of the server,
 // times, and headers that describe the machine.
 func clean(f *cassettes.File) ([]byte, error) {
@@ -72,6 +75,9 @@ func clean(f *cassettes.File) ([]byte, error) {
 			if values := x.Request.Header.Values(name); len(values) > 0 {
 				header[name] = values
 			}
+		}
+		if agent := header.Get("User-Agent"); agent != "" {
+			header.Set("User-Agent", runtime.ReplaceAllString(agent, ""))
 		}
 		x.Request.URL, x.Request.Header = address.ReplaceAllString(x.Request.URL, server), header
 		x.Response.Header.Del("Date")

@@ -2,8 +2,8 @@ package cassettetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +16,13 @@ import (
 
 	"github.com/dnaeon/go-vcr/v2/cassette"
 	"github.com/dnaeon/go-vcr/v2/recorder"
+	"github.com/tidwall/gjson"
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
 	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/providers/protocol"
@@ -59,21 +61,54 @@ func (r *Recording) open(by Transport, d *dialect) (to http.RoundTripper, done f
 	if err != nil {
 		return nil, nil, err
 	}
-	if by == GoVCR {
-		return r.openGoVCR(f, d)
+	var list []*recording.Interaction
+	for x, err := range f.All() {
+		if err != nil {
+			return nil, nil, err
+		}
+		list = append(list, x)
 	}
+	if by == GoVCR {
+		to, done, err = r.openGoVCR(f.Metadata, list, d)
+	} else {
+		to, done, err = r.openCassette(f, d)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if by == Bytes {
+		to = oneByte{to}
+	}
+	if r.Client != Looptape {
+		u, err := url.Parse(list[0].Request.URL)
+		return redirect{to, u}, done, err
+	}
+	return to, done, nil
+}
+
+// openCassette replays the cassette. Requests of other clients are compared by their meaning.
+func (r *Recording) openCassette(f *cassettes.File, d *dialect) (http.RoundTripper, func() error, error) {
 	var opts cassettes.Options
 	if r.Client != Looptape {
-		opts.Match = func(sent *recording.Request) string { return d.meaning(sent.URL, sent.Body) }
+		opts.Match = func(sent *recording.Request) string { return d.meaning(sent.Body) }
 	}
 	tape, err := f.Replay(&opts)
 	if err != nil {
 		return nil, nil, err
 	}
-	if by == Bytes {
-		return oneByte{tape}, tape.Close, nil
-	}
 	return tape, tape.Close, nil
+}
+
+// redirect sends all requests to the URL of a recording: clients use other versions of the API.
+type redirect struct {
+	http.RoundTripper
+	to *url.URL
+}
+
+func (t redirect) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL = t.to
+	return t.RoundTripper.RoundTrip(r)
 }
 
 // oneByte is a transport whose responses arrive one byte at a time.
@@ -91,15 +126,8 @@ func (t oneByte) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // openGoVCR converts the cassette to the format of go-vcr v2, which that module's recorder replays.
-func (r *Recording) openGoVCR(f *cassettes.File, d *dialect) (to http.RoundTripper, done func() error, err error) {
-	var list []*recording.Interaction
-	for x, err := range f.All() {
-		if err != nil {
-			return nil, nil, err
-		}
-		list = append(list, x)
-	}
-	text, _, err := convert.Write(convert.GoVCR1, f.Metadata, list)
+func (r *Recording) openGoVCR(h recording.Metadata, list []*recording.Interaction, d *dialect) (http.RoundTripper, func() error, error) {
+	text, _, err := convert.Write(convert.GoVCR1, h, list)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,7 +149,7 @@ func (r *Recording) openGoVCR(f *cassettes.File, d *dialect) (to http.RoundTripp
 	rec.SetMatcher(func(now *http.Request, was cassette.Request) bool {
 		body, err := io.ReadAll(now.Body)
 		now.Body = io.NopCloser(bytes.NewReader(body))
-		same := string(body) == was.Body || r.Client != Looptape && d.meaning(was.URL, body) == d.meaning(was.URL, []byte(was.Body))
+		same := string(body) == was.Body || r.Client != Looptape && d.meaning(body) == d.meaning([]byte(was.Body))
 		if err != nil || !same || !cassette.DefaultMatcher(now, was) {
 			return false
 		}
@@ -136,24 +164,36 @@ func (r *Recording) openGoVCR(f *cassettes.File, d *dialect) (to http.RoundTripp
 	}, nil
 }
 
-// meaning returns what a request asks of a model, without the settings and the forms that differ
-// between clients. An invalid request has its body as its meaning.
-func (d *dialect) meaning(to string, body []byte) string {
-	u, err := url.Parse(to)
+// meaning returns the messages of a request without what clients represent differently. An invalid
+// request has its body as its meaning.
+func (d *dialect) meaning(body []byte) string {
+	req, err := d.DecodeRequest(d.path, body)
 	if err != nil {
 		return string(body)
 	}
-	base, _ := url.Parse(wire.ServerInfo{URL: server}.BaseURL(d.provider, "") + d.version)
-	req, err := d.DecodeRequest(strings.TrimPrefix(u.Path, base.Path), body)
-	if err != nil {
-		return string(body)
+	var text strings.Builder
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			fmt.Fprintf(&text, "%s %s\n", m.Role, partMeaning(p))
+		}
 	}
-	text, err := json.Marshal([]any{req.Model, req.ResponseMode, comparable(req.Messages)})
-	if err != nil {
-		return string(body)
-	}
-	return string(text)
+	return text.String()
 }
 
-// comparable returns messages without what clients represent differently.
-func comparable(messages []llm.Message) []llm.Message { return messages }
+// partMeaning omits annotations, item ids of calls, which a client need not send, and names in results.
+// A text with an item id is equal to a reference to that item.
+func partMeaning(p llm.Part) string {
+	switch p := p.(type) {
+	case llm.Text:
+		return "text " + cmp.Or(gjson.GetBytes(p.Opaque, "id").String(), p.Text)
+	case llm.Unknown:
+		return "text " + gjson.GetBytes(p.Raw, "id").String()
+	case llm.ToolCall:
+		return fmt.Sprintf("call %s %s %s %s", p.ID, p.Name, jsonval.Canonical(p.Arguments), gjson.GetBytes(p.Opaque, "thoughtSignature"))
+	case llm.ToolResult:
+		content := p.Text() // Gemini's results are objects, and clients choose their members
+		return fmt.Sprintf("result %s %t %s", p.ID, p.IsError, cmp.Or(gjson.Get(content, "content").String(), content))
+	default:
+		return fmt.Sprintf("%T %+v", p, p)
+	}
+}
