@@ -229,7 +229,7 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	e.Protocol = p
 	e.RequestBody = text
 	req, err := p.DecodeRequest(path, text)
-	if err = cmp.Or(err, body.CheckItems(p, text)); err != nil {
+	if err = cmp.Or(err, body.Check(p, text)); err != nil {
 		return err
 	}
 	e.Request = req
@@ -242,7 +242,7 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	case p != read:
 		client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: &recorded{x.Response, e.Body, err}}}
 		response, err = llm.Collect(client.Stream(context.Background(), req))
-		err = cmp.Or(err, body.CheckItems(p, e.Body))
+		err = cmp.Or(err, body.Check(p, e.Body))
 	case err == nil && x.Response.Status < http.StatusBadRequest:
 		response, err = read.Read(e.Body)
 	}

@@ -143,17 +143,43 @@ func members(raw json.RawMessage) Has {
 	}
 }
 
-// CheckItems returns an error if the codec of Responses would read an item of a request or of a
-// response only in part, without an error. Bodies of other protocols are not checked.
-func CheckItems(p protocol.Protocol, text []byte) error {
-	if p.Name() != "openai-responses" || !json.Valid(text) {
+// Check returns an error if a codec of package providers, which is tolerant, would read an item or a
+// call in a body only in part.
+func Check(p protocol.Protocol, text []byte) error {
+	if !json.Valid(text) {
 		return nil
 	}
-	for _, name := range []string{"input", "output"} {
-		for n, item := range tree.Elements(text, name) {
-			if err := message.CheckItem(item); err != nil {
-				return fmt.Errorf("%s[%d]%s: %s", name, n, err.Path, err.Msg)
+	switch p.Name() {
+	case "gemini":
+		return checkCandidate(tree.Element(tree.Member(text, "candidates"), "0"))
+	case "openai-chat":
+		m := tree.Member(tree.Element(tree.Member(text, "choices"), "0"), "message")
+		if content := tree.Member(m, "content"); !tree.IsNull(content) && content[0] != '[' && content[0] != '"' {
+			return errors.New("choices[0].message.content: expected a string or a list of parts")
+		}
+		for n, call := range tree.Elements(m, "tool_calls") {
+			if !message.AreStrings(call, "id") || !message.AreStrings(tree.Member(call, "function"), "name") {
+				return fmt.Errorf("choices[0].message.tool_calls[%d]: the id or the name is not a string", n)
 			}
+		}
+	case "openai-responses":
+		for _, name := range []string{"input", "output"} {
+			for n, item := range tree.Elements(text, name) {
+				if err := message.CheckItem(item); err != nil {
+					return fmt.Errorf("%s[%d]%s: %s", name, n, err.Path, err.Msg)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkCandidate returns an error for a call without a name.
+func checkCandidate(candidate json.RawMessage) error {
+	for n, part := range tree.Elements(candidate, "content", "parts") {
+		call := tree.Field(part, "function_call")
+		if call != nil && tree.Scalar(tree.Field(call, "name")) == "" {
+			return fmt.Errorf("candidates[0].content.parts[%d]: the call has no name", n)
 		}
 	}
 	return nil
