@@ -233,6 +233,7 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 		return err
 	}
 	e.Request = req
+	req.Messages = message.ClientCalls(req.Messages)
 	var response *llm.Response
 	e.Body, err = cassettes.Decompress(x.Response.Header, x.Response.Body)
 	if x.Response.Termination != "" {
@@ -249,7 +250,9 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	provider, isProvider := errors.AsType[*llm.APIError](err)
 	switch {
 	case err == nil:
-		e.Response = response
+		if e.Response = response; response != nil {
+			message.ClientCalls([]llm.Message{response.Message()})
+		}
 	case x.Response.Status >= http.StatusBadRequest, isProvider && provider.Code != "": // an error that the provider sent
 	default:
 		e.Incomplete = err

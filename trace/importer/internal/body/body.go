@@ -90,7 +90,11 @@ func Request(raw json.RawMessage) (*llm.Request, error) {
 	if p == nil {
 		return nil, nil
 	}
-	return p.DecodeRequest(p.path, raw)
+	req, err := p.DecodeRequest(p.path, raw)
+	if req != nil {
+		req.Messages = message.ClientCalls(req.Messages)
+	}
+	return req, err
 }
 
 // Response reads a response if a protocol recognizes its members; else it returns nil for both.
@@ -210,9 +214,11 @@ func (p *Protocol) decode(raw json.RawMessage) (*llm.Response, error) {
 	return p.withIDs(acc.Response()), err
 }
 
-// withIDs generates the ids of calls in a response of Gemini, which may have none.
+// withIDs generates the ids of calls in a response of Gemini, which may have none, and makes items of
+// Responses calls; see [message.ClientCalls].
 func (p *Protocol) withIDs(r *llm.Response) *llm.Response {
 	if p.Name() != "gemini" {
+		message.ClientCalls([]llm.Message{r.Message()})
 		return r
 	}
 	for i, part := range r.Parts {

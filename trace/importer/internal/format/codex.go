@@ -166,9 +166,6 @@ func (c *codex) item(r *record, item json.RawMessage) {
 func codexItem(item json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
 	id := tree.Scalar(item, "call_id")
 	switch kind := tree.Scalar(item, "type"); {
-	case kind == "local_shell_call" && id != "":
-		call := llm.ToolCall{ID: id, Name: "local_shell", Arguments: tree.String(item, "action"), Opaque: tree.Without(item, "call_id", "action")}
-		return []llm.Message{llm.Assistant(call)}, nil
 	case kind == "tool_search_call" && id != "":
 		call := llm.ToolCall{ID: id, Name: "tool_search", Arguments: tree.String(item, "arguments"), Opaque: tree.Without(item, "call_id", "arguments")}
 		call.ProviderExecuted = tree.Scalar(item, "execution") == "server"
@@ -182,5 +179,6 @@ func codexItem(item json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
 	if err := message.CheckItem(item); err != nil {
 		return nil, err
 	}
-	return decodeOne(responses.Protocol{}, "input", item)
+	messages, err := decodeOne(responses.Protocol{}, "input", item)
+	return message.ClientCalls(messages), err
 }

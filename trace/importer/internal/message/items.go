@@ -1,0 +1,116 @@
+package message
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+// clientItems are the items of Responses with calls that the program runs, other than functions
+// (https://platform.openai.com/docs/api-reference/responses), and the members with their arguments.
+var clientItems = map[string][]string{
+	"shell_call": {"action"}, "local_shell_call": {"action"}, "apply_patch_call": {"operation"}, "computer_call": {"action", "actions"},
+}
+
+// providerOutput is the kind of the output of a call that the provider runs.
+const providerOutput = "server_tool_call_response"
+
+// ClientCalls makes calls and results of the shells, of apply_patch and of the computer, which the
+// codec of Responses keeps as unknown items, tool calls and results. It changes the parts of the
+// messages. A call that the provider runs in a container has an environment or its output with it.
+func ClientCalls(messages []llm.Message) []llm.Message {
+	ofProvider := map[string]bool{}
+	for _, m := range messages {
+		for i, p := range m.Parts {
+			u, ok := p.(llm.Unknown)
+			if !ok {
+				continue
+			}
+			names := clientItems[u.Kind]
+			kind := strings.TrimSuffix(u.Kind, "_output")
+			id := callIDOf(u)
+			switch {
+			case id == "" || names == nil && clientItems[kind] == nil:
+			case names != nil:
+				call := clientCall(u, id, names)
+				call.ProviderExecuted = strings.HasPrefix(tree.Scalar(u.Raw, "environment", "type"), "container") || hasOutput(m.Parts, id)
+				ofProvider[id] = call.ProviderExecuted
+				m.Parts[i] = call
+			case ofProvider[id]:
+				m.Parts[i] = Unknown(providerOutput, string(u.Raw))
+			default:
+				m.Parts[i] = clientResult(u, id)
+			}
+		}
+	}
+	return joinOutputs(messages)
+}
+
+// joinOutputs moves outputs of the provider's calls, which the codec reads as results, to the message of
+// their response.
+func joinOutputs(messages []llm.Message) (joined []llm.Message) {
+	isOutput := func(p llm.Part) bool {
+		u, ok := p.(llm.Unknown)
+		return ok && u.Kind == providerOutput
+	}
+	moved := false
+	for _, m := range messages {
+		last := len(joined) - 1
+		isOther := slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return !isOutput(p) })
+		switch {
+		case last < 0 || joined[last].Role != llm.RoleAssistant, m.Role != llm.RoleAssistant && (isOther || m.Parts == nil || m.Opaque != nil), m.Role == llm.RoleAssistant && !moved:
+			joined = append(joined, m)
+			moved = false
+		default:
+			joined[last].Parts = slices.Concat(joined[last].Parts, m.Parts)
+			moved = true
+		}
+	}
+	return joined
+}
+
+func callIDOf(u llm.Unknown) string {
+	id, _ := tree.Text(u.Raw, "call_id")
+	if u.Kind == "local_shell_call_output" && id == "" {
+		id, _ = tree.Text(u.Raw, "id")
+	}
+	return id
+}
+
+func hasOutput(parts []llm.Part, id string) bool {
+	return slices.ContainsFunc(parts, func(p llm.Part) bool {
+		u, ok := p.(llm.Unknown)
+		return ok && strings.HasSuffix(u.Kind, "_output") && callIDOf(u) == id
+	})
+}
+
+func clientCall(u llm.Unknown, id string, names []string) llm.ToolCall {
+	f := tree.Fields{Object: u.Raw}
+	_, _ = f.Text("call_id")
+	name := f.Name(names...)
+	arguments := f.First(name)
+	if len(arguments) > 0 && arguments[0] != '{' {
+		var o tree.Object
+		o.Add(name, arguments)
+		arguments = o.JSON()
+	}
+	return llm.ToolCall{ID: id, Name: strings.TrimSuffix(u.Kind, "_call"), Arguments: string(arguments), Opaque: f.Rest()}
+}
+
+func clientResult(u llm.Unknown, id string) llm.ToolResult {
+	f := tree.Fields{Object: u.Raw}
+	if _, ok := f.Text("call_id"); !ok {
+		_, _ = f.Text("id")
+	}
+	r := llm.ToolResult{ID: id, Name: strings.TrimSuffix(u.Kind, "_call_output"), IsError: tree.Scalar(u.Raw, "status") == "failed"}
+	output := f.First("output")
+	if url, ok := tree.Text(output, "image_url"); ok {
+		r.Content = []llm.Part{Image(url, tree.Without(output, "image_url"))}
+	} else {
+		r.Content = TextParts(output)
+	}
+	r.Opaque = f.Rest()
+	return r
+}
