@@ -188,6 +188,9 @@ var table = []packageRule{
 		packages: []string{"internal/jsonio", "llm", "trace/importer/internal/body", "trace/importer/internal/message", "trace/importer/internal/tree"},
 	},
 	{
+		name: "trace/importer/internal/ordered", does: "concurrent tasks, whose results come in order",
+	},
+	{
 		name: "trace/importer/internal/tree", does: "members and pointers of raw JSON",
 		packages: []string{"internal/jsonio", "internal/jsonval"},
 	},

@@ -115,7 +115,7 @@ func hasSpace(raw []byte) bool {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '"':
-			i = stringEnd(s, i+1) - 1
+			i = max(i, stringEnd(s, i+1)-1)
 		case c <= ' ':
 			return true
 		}

@@ -430,34 +430,43 @@ func (d *Dec) Skip() {
 	}
 }
 
-// valueEnd returns the end of the valid value that begins at s[i]. If s ends within it, that is
-// len(s). It moves by at least one byte.
+// valueEnd returns the end of the valid value that begins at s[i]; len(s) if s ends within it. It is
+// more than i.
 func valueEnd(s string, i int) int {
-	switch s[i] {
-	case '"':
-		return stringEnd(s, i+1)
-	case '{', '[':
-	default: // a number or a literal
-		for i++; i < len(s) && s[i] != ',' && s[i] != ']' && s[i] != '}' && s[i] > ' '; i++ {
+	if c := s[i]; c == '"' || c == '{' || c == '[' {
+		if n := ValueLength(s[i:]); n > 0 {
+			return i + n
 		}
-		return i
+		return len(s)
 	}
-	for depth := 0; i < len(s); {
+	for i++; i < len(s) && s[i] != ',' && s[i] != ']' && s[i] != '}' && s[i] > ' '; i++ {
+	}
+	return i
+}
+
+// ValueLength returns the length of the string, the array or the object that s begins with, by its
+// brackets and quotes; 0 if s ends within it. It does not validate the value.
+func ValueLength(s string) int {
+	for i, depth := 0, 0; i < len(s); i++ {
 		switch s[i] {
 		case '"':
-			i = stringEnd(s, i+1)
-			continue
+			n := stringEnd(s, i+1)
+			if n == 0 {
+				return 0
+			}
+			i = n - 1
 		case '{', '[':
 			depth++
 		case '}', ']':
 			depth--
-			if depth == 0 {
-				return i + 1
-			}
+		default:
+			continue
 		}
-		i++
+		if depth == 0 {
+			return i + 1
+		}
 	}
-	return len(s)
+	return 0
 }
 
 // Members starts to read an object and returns its members' names. The loop over

@@ -224,13 +224,13 @@ func (d *Dec) skipString() bool {
 	}
 }
 
-// stringEnd returns the offset after the quote that ends a valid string, whose text begins at s[i]. If
-// s ends within it, that is len(s).
+// stringEnd returns the offset after the quote that ends a valid string, whose text begins at s[i]; 0
+// if s ends within it.
 func stringEnd(s string, i int) int {
 	n := strings.IndexByte(s[i:], '"')
 	switch quote := i + n; {
 	case n < 0:
-		return len(s)
+		return 0
 	case n == 0 || s[quote-1] != '\\':
 		return quote + 1
 	default:
@@ -268,7 +268,7 @@ func escapedEnd(s string, i int) int {
 			return i + 1
 		}
 	}
-	return len(s)
+	return 0
 }
 
 // zeroBytes returns a bit for each byte of x that is 0, the first one lowest.

@@ -6,10 +6,11 @@
 // It recognizes a format by the content of the file and never by its name. A file may be
 // compressed with gzip or zstd.
 //
-// A file is read one run at a time, except for the formats with [Format.WholeFile]. Nothing
-// of a message is lost: arguments keep their bytes, unknown members are opaque JSON, and
-// unknown content parts are llm.Unknown. Of a file with invalid parts, all other parts are
-// read, and each invalid part is an [Error]. Compressed files are read in bounded memory.
+// One run of a file is in memory, except for the formats with [Format.WholeFile]; on several
+// processors, also the next ones, up to 4 MiB of the file. Nothing of a message is lost:
+// arguments keep their bytes, unknown members are opaque JSON, and unknown content parts are
+// llm.Unknown. Of a file with invalid parts, all other parts are read, and each invalid part is
+// an [Error]. Compressed files are read in bounded memory.
 // Package trace/check checks the runs against the invariants.
 //
 // The strings of messages share memory with the buffers that the file was read to: 256 KiB
@@ -26,7 +27,6 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/cassettes/convert"
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 )
 
@@ -76,7 +76,6 @@ type Source struct {
 	in     *input
 	lines  bool // one value per line
 	layout format.Layout
-	runs   int                // begun so far
 	line   int                // of the current event of a trace
 	http   *convert.Recording // of a recording of HTTP
 	zip    *archive
@@ -149,14 +148,18 @@ func (s *Source) errorAt(line int, path string, err error) *Error {
 // used once.
 func (s *Source) Runs() iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		w := walker{Source: s, yield: yield, mem: jsonio.Arena{BlockSize: bufferSize / 4}, read: s.Format.read}
+		w := walker{Source: s, yield: yield, mem: newArena(), read: s.Format.read}
 		switch {
 		case s.zip != nil:
+			w.concurrently()
 			w.entries()
+			w.endConcurrency()
 		case s.Format.runs != nil:
 			s.Format.runs(&w)
 		default:
+			w.concurrently()
 			w.values()
+			w.endConcurrency()
 		}
 	}
 }

@@ -80,6 +80,8 @@ type input struct {
 	held     int
 	err      error  // of r after buf, io.EOF at its end
 	file     *input // the file whose line this is, once the line is consumed there; else nil
+	isTask   bool   // a line that is read concurrently with the next ones
+	mayBlock bool   // r may wait for data
 }
 
 func newInput(r io.Reader) (*input, error) {
@@ -89,9 +91,11 @@ func newInput(r io.Reader) (*input, error) {
 		return nil, err
 	}
 	in := &input{r: content, line: 1, max: math.MaxInt, first: bufferSize}
+	size, ok := sizeOf(r)
+	in.mayBlock = !ok
 	if compressed {
 		in.compressed = file
-	} else if size, ok := sizeOf(r); ok {
+	} else if ok {
 		in.first = min(bufferSize, size+1)
 	}
 	in.fill(3)
@@ -248,15 +252,21 @@ func (in *input) readError() error {
 	return nil
 }
 
+// Errors of truncated values. The queue replaces errLineEnds for the last line of the file.
+var (
+	errLineEnds = errors.New("the line ends within a value")
+	errFileEnds = errors.New("the file ends within a value")
+)
+
 // endError returns the error for a value that the end of the input truncates.
 func (in *input) endError() error {
 	if err := in.readError(); err != nil {
 		return err
 	}
-	if in.file != nil && in.file.next() != 0 {
-		return errors.New("the line ends within a value")
+	if in.isTask || in.file != nil && in.file.next() != 0 {
+		return errLineEnds
 	}
-	return errors.New("the file ends within a value")
+	return errFileEnds
 }
 
 // nextLine consumes a line and returns it without its end; ok is false if no complete line is
@@ -311,14 +321,18 @@ func (in *input) double() bool {
 }
 
 // value consumes the value at the next byte (see next) and returns its text, or its
-// beginning with an error. Its brackets are balanced; it may be invalid otherwise.
-func (in *input) value() (string, error) {
+// beginning with an error. Its brackets are balanced; it may be invalid otherwise. Value calls wait, if
+// it is not nil, before it reads more of the input.
+func (in *input) value(wait func()) (string, error) {
 	if c := in.next(); c != '{' && c != '[' && c != '"' {
 		return in.literal()
 	}
 	for {
-		if n := valueLength(in.buf); n > 0 {
+		if n := jsonio.ValueLength(jsonio.View(in.buf)); n > 0 {
 			return in.take(n), nil
+		}
+		if wait != nil {
+			wait()
 		}
 		if !in.double() {
 			err := in.endError()
@@ -336,29 +350,6 @@ func (in *input) literal() (string, error) {
 	return in.take(n), in.readError()
 }
 
-// valueLength returns the length of the value that b begins with, by its brackets and quotes; 0 if
-// b ends within it.
-func valueLength(b []byte) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{', c == '[':
-			depth++
-		case c == '}', c == ']':
-			depth--
-		}
-		if depth == 0 && !quoted {
-			return i + 1
-		}
-	}
-	return 0
-}
-
 // Read reads what is not consumed.
 func (in *input) Read(p []byte) (n int, err error) {
 	switch {
@@ -374,6 +365,9 @@ func (in *input) Read(p []byte) (n int, err error) {
 	in.count(n)
 	return n, err
 }
+
+// hasLine reports whether the input can give the next line without waiting for data.
+func (in *input) hasLine() bool { return !in.mayBlock || bytes.IndexByte(in.buf, '\n') >= 0 }
 
 // oneLine returns the next line as an input, and a function that consumes the rest of the
 // line, which must be called before the next read; nil if no line is left. It does not hold a
@@ -394,7 +388,7 @@ func (in *input) oneLine() (line *input, done func()) {
 		return nil, nil
 	}
 	rest := &lineReader{in: in}
-	rest.line = &input{r: rest, line: in.line, max: in.max, compressed: in.compressed}
+	rest.line = &input{r: rest, line: in.line, max: in.max, compressed: in.compressed, mayBlock: in.mayBlock}
 	return rest.line, func() { _, _ = io.Copy(io.Discard, rest) }
 }
 

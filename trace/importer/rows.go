@@ -97,10 +97,12 @@ func (w *walker) table() {
 	if w.csv != nil {
 		w.records()
 	} else {
+		w.concurrently()
 		w.values()
+		w.endConcurrency()
 	}
 	for _, p := range w.rows.all {
-		if !p.Found && !w.stopped {
+		if !p.Found() && !w.stopped {
 			w.fail(0, fmt.Errorf("no row has a value at %s, the %s", p.Text, p.What))
 		}
 	}
@@ -204,7 +206,7 @@ func (s *Source) openCSV() error {
 			err := fmt.Errorf("no column %s, the %s: want one of /%s", p.Text, p.What, strings.Join(t.columns, ", /"))
 			return s.errorAt(1, "", err)
 		}
-		p.Found = true
+		p.SetFound()
 	}
 	return nil
 }

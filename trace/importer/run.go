@@ -212,7 +212,7 @@ func (m *Mapping) Name(run *Run) error {
 	}
 	for _, p := range r.all {
 		switch {
-		case p.Found:
+		case p.Found():
 		case len(run.Events) > 0:
 			return fmt.Errorf("the run %q has no %s at %s: for a trace, begin the pointer with the name of a custom event", run.Name, p.What, p.Text)
 		default:

@@ -20,7 +20,9 @@ import (
 type walker struct {
 	*Source
 	yield     func(Run, error) bool
-	mem       jsonio.Arena                   // of strings with escapes
+	mem       *jsonio.Arena                  // of strings with escapes
+	queue     *queue                         // reads runs concurrently; may be nil
+	runs      int                            // begun so far
 	read      func(*jsonio.Dec, *format.Run) // reads one run
 	head      map[string]json.RawMessage     // of the runs, which share it
 	found     bool                           // the array of the runs; then head is complete
@@ -73,19 +75,51 @@ func (w *walker) values() {
 		w.lines = w.in.line == line && w.in.next() != 0 && w.in.line > line
 	}
 	for !w.stopped {
+		if !w.in.hasLine() {
+			w.waitFor(w.in)
+		}
 		in, done := w.in.oneLine()
 		if in == nil {
 			break
 		}
-		line := in.line
-		if in.next() != 0 && w.top(in) && !w.stopped && in.next() != 0 {
-			w.fail(line, errors.New("something follows the JSON value"))
-		}
+		w.readLine(in)
 		done()
 	}
 	if err := w.in.readError(); err != nil && !w.stopped {
 		w.fail(w.in.line, err)
 	}
+}
+
+// readLine reads the value on a line.
+func (w *walker) readLine(in *input) {
+	c := in.next()
+	if c == 0 {
+		return
+	}
+	if w.queue != nil {
+		w.queue.lines++
+	}
+	read := func(w *walker) {
+		line := in.line
+		if w.top(in) && !w.stopped && in.next() != 0 {
+			w.fail(line, errors.New("something follows the JSON value"))
+		}
+	}
+	oneRun := w.layout.Path == nil && (c != '[' || w.layout.Array || !w.layout.Elements)
+	if w.queue != nil && oneRun {
+		w.limitAhead()
+		for in.err == nil && len(in.buf) < maxLine && !w.stopped {
+			w.waitFor(in)
+			in.double()
+		}
+	}
+	if w.queue == nil || in.err == nil || !oneRun {
+		read(w)
+		return
+	}
+	in.file, in.isTask = nil, true
+	w.later(len(in.buf), read)
+	w.runs++
 }
 
 // top reads the next value at the top of in. It reports whether the rest can be read.
@@ -94,24 +128,19 @@ func (w *walker) top(in *input) bool {
 	case w.layout.Path != nil:
 		return w.document(in)
 	case in.next() != '[' || w.layout.Array:
-		if in.quick(w.run) {
-			return true
-		}
 		line := in.line
-		text, err := in.value()
-		if err != nil {
+		if text, err := w.element(in, "", -1, nil); err != nil {
 			run := w.begin(line)
 			d := jsonio.NewDec(tree.QuoteNonFinite(text))
 			w.read(&d, &run)
 			w.giveRun(&run, w.errorAt(line, "", err))
 			return false
 		}
-		w.run(element{text, line, "", true})
 		return true
 	case !w.layout.Elements:
 		return w.list(in)
 	}
-	if err := w.array(in, "", w.run); err != nil {
+	if err := w.array(in, "", nil); err != nil {
 		w.give(Run{}, err)
 		return false
 	}
@@ -135,7 +164,7 @@ func (w *walker) decode(e element, read func(*jsonio.Dec)) (n int, short bool, e
 	if e.whole {
 		e.text = tree.QuoteNonFinite(e.text)
 	}
-	d := jsonio.NewDecIn(&w.mem, e.text)
+	d := jsonio.NewDecIn(w.mem, e.text)
 	if read(&d); e.whole {
 		return d.Offset(), false, w.place(d.End(), e)
 	}
@@ -352,7 +381,11 @@ func (w *walker) object(in *input, path string, names []string) *Error {
 // no more. At returns the path of an item.
 func (w *walker) items(in *input, at func(n int) string, kind string, read func(n int) *Error) *Error {
 	in.skip(1)
-	for n := 0; !w.stopped; n++ {
+	for n := 0; ; n++ {
+		w.waitForNext(in)
+		if w.stopped {
+			return nil
+		}
 		c := in.next()
 		if c == ']' && kind == "array" || c == '}' && kind == "object" {
 			in.skip(1)
@@ -368,7 +401,6 @@ func (w *walker) items(in *input, at func(n int) string, kind string, read func(
 			return err
 		}
 	}
-	return nil
 }
 
 func (w *walker) key(in *input, path string) (string, *Error) {
@@ -376,7 +408,7 @@ func (w *walker) key(in *input, path string) (string, *Error) {
 		return "", w.unreadable(in, path, "expected a member's name in double quotes")
 	}
 	line := in.line
-	text, err := in.value()
+	text, err := in.value(nil)
 	if err != nil {
 		return "", w.errorAt(line, path, err)
 	}
@@ -406,13 +438,13 @@ func (w *walker) member(in *input, key, path string, names []string) *Error {
 	if key == names[0] && c == '[' && len(names) == 1 {
 		w.found = true
 		w.checkVersion(in.line)
-		return w.array(in, path, w.run)
+		return w.array(in, path, nil)
 	}
 	if key == names[0] && c == '{' && len(names) > 1 {
 		return w.object(in, path, names[1:])
 	}
 	line := in.line
-	text, err := in.value()
+	text, err := in.value(nil)
 	if err != nil {
 		return w.errorAt(line, path, err)
 	}
@@ -475,25 +507,60 @@ func (w *walker) valid(e element) (raw json.RawMessage) {
 	return raw
 }
 
-// array reads the elements of the next array, at a path, until the consumer wants no more. After
-// an error the rest cannot be read.
+// array reads the elements of the next array, at a path, until the consumer wants no more. A nil read
+// means that they are runs. After an error the rest cannot be read.
 func (w *walker) array(in *input, path string, read readElement) *Error {
 	at := func(n int) string { return path + "[" + strconv.Itoa(n) + "]" }
 	return w.items(in, at, "array", func(n int) *Error {
+		w.waitForNext(in)
+		if w.stopped {
+			return nil
+		}
 		if !isValue(in.next()) {
 			return w.unreadable(in, at(n), "expected a value")
 		}
-		if in.quick(read) {
-			return nil
-		}
 		line := in.line
-		text, err := in.value()
-		if err != nil {
+		if _, err := w.element(in, path, n, read); err != nil {
 			return w.errorAt(line, at(n), err)
 		}
-		read(element{text, line, at(n), true})
 		return nil
 	})
+}
+
+// element reads the next value with read; nil means that it is a run. It is the value at a path or,
+// if n is not negative, an element of the array there. With an error it returns the text of the value.
+func (w *walker) element(in *input, path string, n int, read readElement) (string, error) {
+	c := in.next()
+	later := read == nil && w.queue != nil && (c == '{' || c == '[')
+	if read == nil {
+		read = w.run
+	}
+	if !later && in.quick(read) {
+		return "", nil
+	}
+	line := in.line
+	w.limitAhead()
+	text, err := in.value(func() { w.waitFor(in) })
+	if err != nil {
+		return text, err
+	}
+	whole := func(read readElement) {
+		if n >= 0 {
+			path += "[" + strconv.Itoa(n) + "]"
+		}
+		read(element{text, line, path, true})
+	}
+	if !later {
+		whole(read)
+		return "", nil
+	}
+	w.later(len(text), func(w *walker) {
+		if n, _ := w.run(element{text: text, line: line}); n == 0 {
+			whole(w.run)
+		}
+	})
+	w.runs++
+	return "", nil
 }
 
 // isValue reports whether a byte that next returned may begin a value.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -83,12 +84,13 @@ func (s *Source) openZip(at randomReader, start int64) error {
 	if err != nil {
 		return fail(err)
 	}
-	limited := &limitedReaderAt{ReaderAt: file, left: maxDirectory}
+	limited := &limitedReaderAt{ReaderAt: file}
+	limited.left.Store(maxDirectory)
 	zr, err := zip.NewReader(limited, file.Size())
 	if err != nil {
 		return fail(fmt.Errorf("the ZIP cannot be read: %w", err))
 	}
-	limited.left = math.MaxInt64
+	limited.left.Store(math.MaxInt64)
 	zr.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(decompress.ZstdOptions...))
 	s.zip = newArchive(zr.File)
 	if s.zip.heads == nil && s.zip.samples == nil {
@@ -115,12 +117,12 @@ func (s *Source) section(at randomReader, start int64) (*io.SectionReader, error
 
 type limitedReaderAt struct {
 	io.ReaderAt
-	left int64
+	left atomic.Int64
 }
 
 // ReadAt implements io.ReaderAt.
 func (l *limitedReaderAt) ReadAt(p []byte, off int64) (int, error) {
-	if l.left -= int64(len(p)); l.left < 0 {
+	if l.left.Add(-int64(len(p))) < 0 {
 		return 0, fmt.Errorf("the directory of the ZIP is longer than %d MiB", maxDirectory>>20)
 	}
 	return l.ReaderAt.ReadAt(p, off)
@@ -232,16 +234,33 @@ func (w *walker) entries() {
 		}
 	}
 	for _, s := range w.zip.samples {
-		w.zipBytes, w.heldBytes = 0, 0
-		if strings.HasSuffix(s.Name, sampleFile) {
-			w.chunked(s)
-		} else {
-			w.entry(s.File, func(text string) { w.run(element{text, 1, "", true}) })
+		if w.stopped {
+			return
 		}
+		w.zipBytes, w.heldBytes = 0, 0
+		if w.queue == nil {
+			w.sample(s)
+			continue
+		}
+		w.limitAhead()
+		size := s.UncompressedSize64
+		for _, f := range s.chunks {
+			size += f.UncompressedSize64
+		}
+		w.later(int(min(size, maxHeld)), func(w *walker) { w.sample(s) })
+		w.runs++
 	}
 	if w.zip.samples == nil && !w.stopped {
 		w.fail(0, errors.New("the ZIP has no entry samples/*.json, and so no runs"))
 	}
+}
+
+func (w *walker) sample(s sampleEntry) {
+	if strings.HasSuffix(s.Name, sampleFile) {
+		w.chunked(s)
+		return
+	}
+	w.entry(s.File, func(text string) { w.run(element{text, 1, "", true}) })
 }
 
 // chunked gives a chunked sample. It reports each invalid entry, and the unknown ones. The run

@@ -1,8 +1,10 @@
 package format
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -23,7 +25,7 @@ func SniffTau2(h *Head) (Layout, bool) {
 // if the tasks come before the simulations. Calls of the simulated user, and their results, are
 // parts of the user's messages. Voice runs have ticks and no messages, and are refused.
 func Tau2() func(d *jsonio.Dec, run *Run) {
-	var tasks map[string]json.RawMessage
+	var last atomic.Pointer[tau2Tasks]
 	return func(d *jsonio.Dec, run *Run) {
 		raw := run.object(d)
 		if d.Err() != nil {
@@ -38,13 +40,22 @@ func Tau2() func(d *jsonio.Dec, run *Run) {
 			d.Fail("the run has no list of messages")
 			return
 		}
-		if tasks == nil {
-			tasks = tasksByID(run.Head["tasks"])
+		list := run.Head["tasks"]
+		tasks := last.Load()
+		if tasks == nil || !bytes.Equal(tasks.list, list) {
+			tasks = &tau2Tasks{list, tasksByID(list)}
+			last.Store(tasks)
 		}
 		run.SetName()
 		run.Describe()
-		run.tau2(raw, tasks[run.Case])
+		run.tau2(raw, tasks.byID[run.Case])
 	}
+}
+
+// tau2Tasks are the tasks in the head of runs.
+type tau2Tasks struct {
+	list json.RawMessage
+	byID map[string]json.RawMessage
 }
 
 // tasksByID returns the tasks of results by their ids.

@@ -4,16 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/looptape/looptape/internal/jsonval"
 )
 
-// Pointer is a JSON pointer (RFC 6901) to a value within an object.
+// Pointer is a JSON pointer (RFC 6901) to a value within an object. It is safe for concurrent use.
 type Pointer struct {
 	What  string // the name of the value in errors
 	Text  string
 	Names []string
-	Found bool // In has found a value at least once
+	found atomic.Bool
 }
 
 // ParsePointer parses a pointer. It returns an error if the text does not begin with / or
@@ -43,6 +44,12 @@ func (p *Pointer) In(members map[string]json.RawMessage) json.RawMessage {
 	if IsNull(value) {
 		return nil
 	}
-	p.Found = true
+	p.SetFound()
 	return value
 }
+
+// Found reports whether In has found a value at least once.
+func (p *Pointer) Found() bool { return p.found.Load() }
+
+// SetFound lets Found report true.
+func (p *Pointer) SetFound() { p.found.Store(true) }

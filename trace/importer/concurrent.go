@@ -1,0 +1,108 @@
+package importer
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/trace/importer/internal/ordered"
+)
+
+const (
+	// maxAhead limits what is read ahead of the current run, in bytes of the file.
+	maxAhead = 4 << 20
+	// maxLine is the maximum length of a line with one run that is read concurrently. A list of
+	// messages in a longer one is read message by message.
+	maxLine = 16 << 20
+)
+
+// batchSize is the minimum length of the values that are read concurrently with others, in bytes.
+var batchSize = 64 << 10
+
+// queue reads values of a file concurrently, and gives their runs in the order of the values.
+type queue struct {
+	*ordered.Queue[result]
+
+	yield func(Run, error) bool
+	lines int // of the file, so far, that have a value
+}
+
+type result struct {
+	run  Run
+	err  error
+	line int // lines of the queue when its value was found
+}
+
+// arenas are in no use.
+var arenas = sync.Pool{New: func() any { return newArena() }}
+
+func newArena() *jsonio.Arena { return &jsonio.Arena{BlockSize: bufferSize / 4} }
+
+// concurrently lets the walker read values on all processors, if there are several. The caller calls
+// endConcurrency.
+func (w *walker) concurrently() {
+	q := &queue{yield: w.yield}
+	q.Queue = ordered.New(batchSize, func(r result) bool {
+		if e, ok := errors.AsType[*Error](r.err); ok && errors.Is(e.Err, errLineEnds) && r.line == q.lines && w.in.next() == 0 {
+			e.Err = errFileEnds
+		}
+		return q.yield(r.run, r.err)
+	})
+	if q.Queue == nil {
+		return
+	}
+	w.queue = q
+	w.yield = func(r Run, err error) bool { // of what the walker reads itself
+		q.Flush()
+		return !q.Stopped() && q.yield(r, err)
+	}
+}
+
+// endConcurrency gives the runs of all values so far. The walker then gives runs immediately.
+func (w *walker) endConcurrency() {
+	if q := w.queue; q != nil {
+		q.Flush()
+		w.yield, w.stopped, w.queue = q.yield, q.Stopped(), nil
+	}
+}
+
+// later reads a value of a size with do, which gets a copy of the walker. It may give the runs of
+// earlier values.
+func (w *walker) later(size int, do func(*walker)) {
+	copied, line := *w, w.queue.lines
+	w.queue.Add(size, func(give func(result)) {
+		copied.queue = nil
+		copied.mem = arenas.Get().(*jsonio.Arena)
+		copied.yield = func(r Run, err error) bool {
+			give(result{r, err, line})
+			return true
+		}
+		do(&copied)
+		arenas.Put(copied.mem)
+	})
+	w.stopped = w.queue.Stopped()
+}
+
+// limitAhead gives runs of earlier values if too many are held.
+func (w *walker) limitAhead() {
+	if w.queue != nil {
+		w.queue.Limit(maxAhead)
+		w.stopped = w.queue.Stopped()
+	}
+}
+
+// waitFor gives the runs of all earlier values before it may take long to read from the input.
+func (w *walker) waitFor(in *input) {
+	if w.queue != nil && in.mayBlock {
+		w.queue.Flush()
+		w.stopped = w.queue.Stopped()
+	}
+}
+
+// waitForNext is waitFor for an input of which only white space may be in memory.
+func (w *walker) waitForNext(in *input) {
+	if w.queue != nil && in.mayBlock && len(bytes.TrimLeft(in.buf, " \t\r\n")) == 0 {
+		w.waitFor(in)
+	}
+}
