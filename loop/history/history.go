@@ -61,7 +61,7 @@ func (h *History) System() string { return h.layers.Flat(layers.View{Tag: layers
 // SetSystem sets the layer [layers.LegacyName]. Other layers stay as they are, so System may
 // return more than text.
 func (h *History) SetSystem(text string) {
-	_ = h.layers.Set(layers.Legacy(text, "history")) // it has a name, so Set cannot fail
+	_ = h.layers.Set(layers.Fixed(layers.LegacyName, text, "history")) // it has a name, so Set cannot fail
 }
 
 // Append adds a message at the end. An assistant message becomes the anchor of

@@ -283,7 +283,7 @@ func TestAL77ExportImport(t *testing.T) {
 	h := five()
 	h.Append(reply(), counted(100))
 	h.SetSystem("role")
-	if err := h.Layers().Set(layers.Context("task", "me")); err != nil {
+	if err := h.Layers().Set(layers.Fixed(layers.ContextName, "task", "me")); err != nil {
 		t.Fatal(err)
 	}
 	h.SetMetadata("k", []any{"v", 1.0})
@@ -316,7 +316,7 @@ func TestAL77ExportImport(t *testing.T) {
 	if h.SetMetadata("k", 1); h.Metadata()["k"] != 1 {
 		t.Error("an imported history takes no metadata")
 	}
-	old.Registry = []layers.Layer{layers.System("new", "")}
+	old.Registry = []layers.Layer{layers.Fixed(layers.SystemName, "new", "")}
 	if h, err := history.Import(old); err != nil || h.System() != "new" {
 		t.Errorf("both forms: system %q, %v", h.System(), err)
 	}
@@ -384,7 +384,7 @@ func TestAL78System(t *testing.T) {
 	if got := h.System(); got != "" {
 		t.Errorf("of a new history: %q", got)
 	}
-	for _, l := range []layers.Layer{layers.System("role", ""), layers.Context("task", ""), {Name: "note", Content: []llm.Part{llm.Text{Text: "not for the model"}}}} {
+	for _, l := range []layers.Layer{layers.Fixed(layers.SystemName, "role", ""), layers.Fixed(layers.ContextName, "task", ""), {Name: "note", Content: []llm.Part{llm.Text{Text: "not for the model"}}}} {
 		if err := h.Layers().Set(l); err != nil {
 			t.Fatal(err)
 		}

@@ -16,15 +16,10 @@ const (
 	ContextPriority = 100
 )
 
-// System returns the layer that describes the agent.
-func System(text, owner string) Layer { return fixed(SystemName, SystemPriority, text, owner) }
-
-// Legacy returns the layer of a system prompt that was set as one string.
-func Legacy(text, owner string) Layer { return fixed(LegacyName, LegacyPriority, text, owner) }
-
-// Context returns the layer that describes a task.
-func Context(text, owner string) Layer { return fixed(ContextName, ContextPriority, text, owner) }
-
-func fixed(name string, priority int, text, owner string) Layer {
+// Fixed returns the layer with one of the names above, with its priority and the tag of the system
+// prompt. [SystemName] describes the agent, [ContextName] a task, and [LegacyName] is a system
+// prompt that was set as one string. Another name has the priority 0.
+func Fixed(name, text, owner string) Layer {
+	priority := map[string]int{SystemName: SystemPriority, LegacyName: LegacyPriority, ContextName: ContextPriority}[name]
 	return Layer{Name: name, Content: textParts(text), Priority: priority, Tags: []string{SystemTag}, Owner: owner}
 }

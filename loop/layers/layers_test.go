@@ -137,7 +137,7 @@ func words(text string) []llm.Part { return []llm.Part{llm.Text{Text: text}} }
 
 // AL-81: the three fixed layers, their priorities and their order.
 func TestAL81FixedLayers(t *testing.T) {
-	r := set(t, new(layers.Registry), layers.Context("task", "o"), layers.Legacy("old", "o"), layers.System("role", "o"))
+	r := set(t, new(layers.Registry), layers.Fixed(layers.ContextName, "task", "o"), layers.Fixed(layers.LegacyName, "old", "o"), layers.Fixed(layers.SystemName, "role", "o"))
 	var got []string
 	for _, l := range r.Visible() {
 		got = append(got, fmt.Sprint(l.Name, " ", l.Priority, " ", l.Tags, " ", l.Owner, " ", l.Text()))
@@ -150,9 +150,9 @@ func TestAL81FixedLayers(t *testing.T) {
 
 // AL-82: layers that change from task to task change nothing before them.
 func TestAL82StablePrefix(t *testing.T) {
-	r := set(t, new(layers.Registry), layers.Context("one", ""), layers.System("the role", ""), layers.Legacy("old", ""))
+	r := set(t, new(layers.Registry), layers.Fixed(layers.ContextName, "one", ""), layers.Fixed(layers.SystemName, "the role", ""), layers.Fixed(layers.LegacyName, "old", ""))
 	before, _ := strings.CutSuffix(r.Flat(layers.View{Tag: "system"}), "one")
-	set(t, r, layers.Context("another task", ""))
+	set(t, r, layers.Fixed(layers.ContextName, "another task", ""))
 	if got, want := r.Flat(layers.View{Tag: "system"}), before+"another task"; got != want || before != "the role\n\nold\n\n" {
 		t.Errorf("got %q, want %q", got, want)
 	}

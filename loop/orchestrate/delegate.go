@@ -32,7 +32,7 @@ func Delegate(ctx context.Context, agent *loop.Agent, h *history.History, task s
 	}
 	briefed, err := agent.With(func(c *loop.Config) {
 		if c.System != "" {
-			_ = fork.Layers().Set(layers.System(c.System, owner)) // it has a name, so Set cannot fail
+			_ = fork.Layers().Set(layers.Fixed(layers.SystemName, c.System, owner)) // it has a name, so Set cannot fail
 		}
 		c.System = fork.System()
 	})
@@ -56,7 +56,7 @@ func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Res
 	for i, agent := range agents {
 		briefed, err := agent.With(func(c *loop.Config) {
 			prompt := new(layers.Registry)
-			_ = errors.Join(prompt.Set(layers.System(c.System, owner)), prompt.Set(layers.Context(said, owner)))
+			_ = errors.Join(prompt.Set(layers.Fixed(layers.SystemName, c.System, owner)), prompt.Set(layers.Fixed(layers.ContextName, said, owner)))
 			c.System = prompt.Flat(layers.View{})
 		})
 		if err != nil {

@@ -55,7 +55,7 @@ func same(t *testing.T, what string, want, got any) {
 func parent(t *testing.T) *history.History {
 	t.Helper()
 	h := history.New("p")
-	if err := h.Layers().Set(layers.System("parent", "")); err != nil {
+	if err := h.Layers().Set(layers.Fixed(layers.SystemName, "parent", "")); err != nil {
 		t.Fatal(err)
 	}
 	h.SetSystem("shared")

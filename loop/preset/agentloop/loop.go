@@ -82,7 +82,7 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 	l.created = l.clock.Now()
 	l.setSystem(l.cfg.System)
 	if l.cfg.Context != "" {
-		l.put(layers.Context(l.cfg.Context, owner))
+		l.put(layers.Fixed(layers.ContextName, l.cfg.Context, owner))
 	}
 	// Report a configuration error of the kernel here.
 	_, err := loop.New(model, l.kernelConfig(l.tools))
@@ -104,7 +104,7 @@ func (l *Loop) setSystem(text string) {
 	l.system = text
 	l.mu.Unlock()
 	if !same {
-		l.put(layers.System(text, owner))
+		l.put(layers.Fixed(layers.SystemName, text, owner))
 	}
 }
 
