@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -30,6 +31,7 @@ var deuzTests = []struct {
 	{"DZ-02", testDeuzTwins},
 	{"DZ-08", testDeuzPredicateInput},
 	{"DZ-09", testDeuzPredicateCalls},
+	{"DZ-10", testDeuzPredicateForms},
 	{"DZ-11", testDeuzConcurrency},
 	{"DZ-12", testDeuzOnStep},
 	{"DZ-13", testDeuzSteps},
@@ -44,6 +46,7 @@ var deuzTests = []struct {
 	{"DZ-24", testDeuzPending},
 	{"DZ-31", testDeuzTextStream},
 	{"DZ-32", testDeuzStreamFails},
+	{"DZ-34", testDeuzListsAreSeparate},
 	{"DZ-45", testDeuzPending},
 	{"DZ-47", testDeuzResume},
 	{"DZ-48", testDeuzChain},
@@ -104,8 +107,9 @@ func twin(o *scenario.Result) string {
 		Finish   llm.FinishReason
 		Pending  int
 		Calls    int
+		Steps    []*loop.Step
 		Err      string
-	}{r.Messages, r.Usage, r.StopReason, r.FinishReason, len(r.Pending), r.ModelCalls, fmt.Sprint(o.Err)})
+	}{r.Messages, r.Usage, r.StopReason, r.FinishReason, len(r.Pending), r.ModelCalls, r.Steps, fmt.Sprint(o.Err)})
 	if err != nil {
 		return err.Error()
 	}
@@ -123,6 +127,142 @@ func testDeuzPredicateInput(t *testing.T) {
 	if diff := cmp.Diff([]string{"1 steps, count 1, last a={}", "2 steps, count 2, last b={}"}, seen); diff != "" {
 		t.Errorf("arguments of the predicate (-want +got):\n%s", diff)
 	}
+	testDeuzPredicateWaits(t)
+}
+
+// A predicate may wait. No model call is made meanwhile.
+func testDeuzPredicateWaits(t *testing.T) {
+	clock := fake.NewClock()
+	begun := clock.Now()
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{calls("a#1"), calls("a#2"), text("x")}}
+	var waited []string
+	wait := func(ctx context.Context, s *loop.StepInfo) (bool, error) {
+		before := len(m.RecordedRequests())
+		err := clock.Sleep(ctx, 30*time.Millisecond)
+		waited = append(waited, fmt.Sprint(before, " ", len(m.RecordedRequests()), " at ", clock.Now().Sub(begun)))
+		return len(s.Steps) == 2, err
+	}
+	res, _ := mustRun(t, m, deuz.Fill(loop.Config{MaxSteps: 9, Clock: clock, Tools: []loop.Tool{echo("a")}, StopWhen: []loop.StopCondition{{Stop: wait}}}))
+	if diff := cmp.Diff([]string{"1 1 at 30ms", "2 2 at 60ms"}, waited); diff != "" || res.ModelCalls != 2 || res.StopReason != trace.ReasonStopCondition {
+		t.Errorf("%d model calls, stopped by %s; model calls before and after the wait (-want +got):\n%s", res.ModelCalls, res.StopReason, diff)
+	}
+}
+
+// The inline forms of the document give the same trace as the factories.
+func testDeuzPredicateForms(t *testing.T) {
+	inline := func(name string, stop func(steps []*loop.Step) bool) loop.StopCondition {
+		return loop.StopCondition{Name: name, Stop: func(_ context.Context, s *loop.StepInfo) (bool, error) { return stop(s.Steps), nil }}
+	}
+	finalize := inline("has_tool_call:finalize", func(steps []*loop.Step) bool {
+		return slices.ContainsFunc(steps[len(steps)-1].Calls, func(c llm.ToolCall) bool { return c.Name == "finalize" })
+	})
+	three := inline("step_count:3", func(steps []*loop.Step) bool { return len(steps) >= 3 })
+	for name, c := range map[string]struct {
+		responses []fake.Response
+		calls     int
+	}{
+		"finalize": {[]fake.Response{calls("a#1"), calls("finalize#2"), text("never")}, 2},
+		"three":    {[]fake.Response{calls("a#1"), calls("a#2"), calls("a#3"), text("never")}, 3},
+		"neither":  {[]fake.Response{calls("a#1"), text("x")}, 2},
+	} {
+		play := func(conditions ...loop.StopCondition) string {
+			m := model(c.responses...)
+			res, events := mustRun(t, m, deuz.Fill(loop.Config{MaxSteps: 10, Tools: []loop.Tool{echo("a"), echo("finalize")}, StopWhen: conditions}))
+			if last := res.Steps[len(res.Steps)-1]; len(m.RecordedRequests()) != c.calls || len(last.Results) != len(last.Calls) {
+				t.Errorf("%s: got %d model calls, want %d; the last step has %d results", name, len(m.RecordedRequests()), c.calls, len(last.Results))
+			}
+			return trace.FormatText(trace.Canonical(events))
+		}
+		if diff := cmp.Diff(play(loop.HasToolCall("finalize"), loop.StepCountIs(3)), play(finalize, three)); diff != "" {
+			t.Errorf("%s: the traces of both forms (-factories +inline):\n%s", name, diff)
+		}
+	}
+}
+
+// Returned lists have no spare capacity. An append to one of them, or to the input, changes no
+// other one.
+func testDeuzListsAreSeparate(t *testing.T) {
+	client, err := loop.ClientTool("client", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed := calls("a#5", "client#6", "b#7")
+	mixed.Text, mixed.Reasoning = "so", "hm"
+	executed := llm.ToolResult{ID: "nobody's", Content: []llm.Part{llm.Text{Text: "dropped"}}}
+	around := fake.Response{Events: []llm.Event{
+		llm.PartDone{Part: llm.ToolCall{ID: "8", Name: "a", Arguments: "{}"}}, llm.PartDone{Part: executed}, llm.TextDelta{Text: "after"}, llm.Finish{Reason: llm.FinishToolCalls},
+	}}
+	m := model(calls("a#1", "b#2"), calls("b#3", "ghost#4"), around, mixed)
+	var stepped []loop.Step
+	cfg := deuz.Fill(loop.Config{MaxSteps: 9, ClientCalls: loop.ClientRest, Tools: []loop.Tool{echo("a"), echo("b"), client}, OnStep: func(s loop.Step) { stepped = append(stepped, s) }})
+	input := []llm.Message{llm.User("go")}
+	res, err := newAgent(t, m, cfg).Run(t.Context(), loop.Input{Messages: slices.Grow(input, 10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := map[string]func() any{} // the current value of each list
+	appends := map[string]func(){}
+	list := func(name string, length, capacity int, value func() any, grow func()) {
+		if length != capacity {
+			t.Errorf("%s has %d elements and the capacity %d", name, length, capacity)
+		}
+		lists[name], appends[name] = value, grow
+	}
+	messages := func(name string, l []llm.Message) {
+		list(name, len(l), cap(l), func() any { return l }, func() { _ = append(l, llm.User("appended")) })
+		for i, m := range l {
+			list(fmt.Sprint(name, " ", i), len(m.Parts), cap(m.Parts), func() any { return m }, func() { _ = append(m.Parts, llm.Part(llm.Text{Text: "appended"})) })
+		}
+	}
+	results := func(name string, l []llm.ToolResult) {
+		list(name, len(l), cap(l), func() any { return l }, func() { _ = append(l, llm.ToolResult{ID: "appended"}) })
+	}
+	toolCalls := func(name string, l []llm.ToolCall) {
+		list(name, len(l), cap(l), func() any { return l }, func() { _ = append(l, llm.ToolCall{ID: "appended"}) })
+	}
+	for i, r := range m.Requests() {
+		messages(fmt.Sprint("request ", i), r.Messages)
+	}
+	steps := func(name string, s *loop.Step) {
+		messages(name+" messages", s.Messages)
+		results(name+" results", s.Results)
+		toolCalls(name+" calls", s.Calls)
+	}
+	list("the steps", len(res.Steps), cap(res.Steps), func() any { return res.Steps }, func() { _ = append(res.Steps, &loop.Step{Text: "appended"}) })
+	for i, s := range res.Steps {
+		steps(fmt.Sprint("step ", i), s)
+		steps(fmt.Sprint("the callback's step ", i), &stepped[i])
+	}
+	messages("the result", res.Messages)
+	toolCalls("pending", res.Pending)
+	lists["the input"] = func() any { return input }
+	appends["the input"] = func() { _ = append(input, llm.User("appended")) }
+	whole := func() string {
+		b, err := json.Marshal(callAll(lists))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	before := whole()
+	for name, grow := range appends {
+		grow()
+		if whole() != before {
+			t.Fatalf("an append to %s has changed another list", name)
+		}
+	}
+	if len(appends) < 30 {
+		t.Errorf("compared %d lists", len(appends))
+	}
+}
+
+// callAll returns the values of functions.
+func callAll(functions map[string]func() any) map[string]any {
+	out := map[string]any{}
+	for name, f := range functions {
+		out[name] = f()
+	}
+	return out
 }
 
 func testDeuzPredicateCalls(t *testing.T) {
@@ -302,14 +442,14 @@ func testDeuzChain(t *testing.T) {
 func testDeuzTextStream(t *testing.T) {
 	x := calls("a")
 	x.Text, x.Reasoning = "a", "hm"
-	s := deuz.NewStream(newAgent(t, model(x, text("b")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Prompt("go")))
+	s := deuz.StreamChat(t.Context(), deuz.Options{Model: model(x, text("b")), Messages: []llm.Message{llm.User("go")}, Loop: loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}})
 	if got := slices.Collect(s.Text()); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("got %q", got)
 	}
 }
 
 func testDeuzStreamFails(t *testing.T) {
-	s := deuz.NewStream(newAgent(t, model(fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}), deuz.Fill(loop.Config{})).Start(t.Context(), loop.Prompt("go")))
+	s := deuz.StreamChat(t.Context(), deuz.Options{Model: model(fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}), Messages: []llm.Message{llm.User("go")}, Loop: loop.Config{}})
 	var types []string
 	for p := range s.Full() {
 		types = append(types, p.Type)
@@ -330,7 +470,7 @@ func testDeuzAwaitables(t *testing.T) {
 	one, two := calls("a"), text("x")
 	one.Usage, two.Usage = llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Usage{InputTokens: 20, OutputTokens: 7}
 	for _, read := range []bool{false, true} {
-		s := deuz.NewStream(newAgent(t, model(one, two), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Prompt("go")))
+		s := deuz.StreamChat(t.Context(), deuz.Options{Model: model(one, two), Messages: []llm.Message{llm.User("go")}, Loop: loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}})
 		var wg sync.WaitGroup
 		if read {
 			wg.Go(func() {

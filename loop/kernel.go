@@ -231,7 +231,7 @@ func (r *run) callsOf(response *llm.Response) []llm.ToolCall {
 			out = append(out, c)
 		}
 	}
-	return out
+	return slices.Clip(out)
 }
 
 // decideNext decides what follows a response: by its calls, never by its finish reason.

@@ -155,7 +155,7 @@ func (r *run) end(err error) {
 	res, t := &r.res, &r.transcript
 	res.Usage, res.Messages = r.caller.usage, t.added()
 	if r.hadTools || !r.cfg.BreakWithoutTools {
-		res.Steps = r.log.steps
+		res.Steps = slices.Clip(r.log.steps)
 	}
 	if last := r.log.last(); last != nil {
 		res.Text, res.FinishReason = last.Text, last.FinishReason

@@ -121,6 +121,7 @@ func (t *transcript) appendResults(plans []*plannedCall, cfg *Config) {
 		res.IsError = res.IsError && !cfg.OmitErrorFlag
 		parts = append(parts, res)
 	}
+	parts = slices.Clip(parts)
 	if !cfg.OneMessagePerResult {
 		t.append(llm.Message{Role: llm.RoleTool, Parts: parts})
 		return

@@ -171,5 +171,5 @@ func RepairResponse(response *llm.Response) {
 		}
 		kept = append(kept, p)
 	}
-	response.Parts = kept
+	response.Parts = slices.Clip(kept)
 }
