@@ -2,19 +2,25 @@ package wire_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/loop/preset/deuz"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
 	"github.com/looptape/looptape/providers/openai"
@@ -192,5 +198,145 @@ func TestAL105OpaqueCall(t *testing.T) {
 	}
 	if len(client.sent.list) != 3 {
 		t.Errorf("got %d requests, want 3", len(client.sent.list))
+	}
+}
+
+// member returns a member of a JSON object as it was sent.
+func member(t *testing.T, body, name string) string {
+	t.Helper()
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(body), &all); err != nil {
+		t.Fatal(err)
+	}
+	return string(all[name])
+}
+
+// conversation is the member of a request that contains the messages, by protocol.
+var conversation = map[string]string{"anthropic-messages": "messages", "openai-chat": "messages", "openai-responses": "input", "gemini": "contents"}
+
+func deuzTool(returns string) loop.Tool {
+	return loop.Tool{
+		Name: "a", Description: "of a", Parameters: json.RawMessage(`{"type":"object","properties":{"z":{"type":"integer"},"b":{"type":"string"}},"additionalProperties":false}`),
+		Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput(returns), nil },
+	}
+}
+
+// TestDZ03ToolChoiceOnTheWire checks that each request of deuz has the tool choice in the form of
+// its provider, on every step (DZ-03). Unset is auto, which providers have as their default.
+func TestDZ03ToolChoiceOnTheWire(t *testing.T) {
+	call := func(id string) fake.Response {
+		return fake.Response{Calls: []fake.Call{{ID: id, Name: "a", Arguments: `{}`}}}
+	}
+	for choice, want := range map[llm.ToolChoice]map[string]string{
+		{}:                         {"anthropic-messages": "", "openai-chat": "", "openai-responses": ""},
+		{Mode: llm.ChooseAuto}:     {"anthropic-messages": "", "openai-chat": "", "openai-responses": ""},
+		{Mode: llm.ChooseRequired}: {"anthropic-messages": `{"type":"any"}`, "openai-chat": `"required"`, "openai-responses": `"required"`},
+		{Mode: llm.ChooseNone}:     {"anthropic-messages": `{"type":"none"}`, "openai-chat": `"none"`, "openai-responses": `"none"`},
+		{Mode: llm.ChooseTool, Name: "a"}: {
+			"anthropic-messages": `{"type":"tool","name":"a"}`, "openai-chat": `{"type":"function","function":{"name":"a"}}`, "openai-responses": `{"type":"function","name":"a"}`,
+		},
+	} {
+		for name, client := range keyedClients(t, call("call_1"), call("call_2"), call("call_3")) {
+			if name == "gemini" {
+				continue
+			}
+			opts := deuz.Options{Model: client.Client, Messages: []llm.Message{llm.User("go")}, Loop: loop.Config{
+				Model: "m", MaxSteps: 3, ToolChoice: choice, Tools: []loop.Tool{deuzTool("A")},
+			}}
+			_, err := deuz.GenerateText(t.Context(), opts)
+			if choice.Mode == llm.ChooseNone {
+				err = nil // the strict server may refuse a scripted call
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if n := len(client.sent.list); n != 3 {
+				t.Errorf("%s, %v: got %d requests, want 3", name, choice, n)
+			}
+			for i, body := range client.sent.list {
+				if got := member(t, body, "tool_choice"); got != want[name] {
+					t.Errorf("%s, %v: request %d has the tool_choice %s, want %s", name, choice, i, got, want[name])
+				}
+			}
+		}
+	}
+}
+
+// TestDZ60Prefix checks that in a run of four steps all requests of deuz have the same bytes of the
+// system prompt and the tools, and that the messages of each request begin with the bytes of those
+// before it. A repeated run sends the same bytes (DZ-60).
+func TestDZ60Prefix(t *testing.T) {
+	call := func(n int) fake.Response {
+		return fake.Response{Text: "step", Calls: []fake.Call{{ID: fmt.Sprint("call_", n), Name: "a", Arguments: `{"z":1,"b":"x"}`}}}
+	}
+	var first map[string][]string
+	for range 2 {
+		sent := map[string][]string{}
+		for name, client := range keyedClients(t, call(1), call(2), call(3), fake.Response{Text: "done"}) {
+			res, err := deuz.GenerateText(t.Context(), deuz.Options{Model: client.Client, Messages: []llm.Message{llm.User("go")}, Loop: loop.Config{
+				Model: "m", System: "You are terse.", MaxSteps: 5, Tools: []loop.Tool{deuzTool(`{"z":1,"b":[2,1]}`)},
+			}})
+			if err != nil || len(res.Steps) != 4 {
+				t.Fatalf("%s: %v", name, err)
+			}
+			list := client.sent.list
+			sent[name] = list
+			for i := 1; i < len(list); i++ {
+				for _, key := range []string{"system", "instructions", "systemInstruction", "tools"} {
+					if member(t, list[i], key) != member(t, list[0], key) {
+						t.Errorf("%s: request %d has other %s than request 0", name, i, key)
+					}
+				}
+				before, after := member(t, list[i-1], conversation[name]), member(t, list[i], conversation[name])
+				if !strings.HasPrefix(after, strings.TrimSuffix(before, "]")+",") || len(before) < 3 {
+					t.Errorf("%s: the messages of request %d do not begin with those of the request before it:\n%s\n%s", name, i, before, after)
+				}
+			}
+		}
+		if first == nil {
+			first = sent
+			continue
+		}
+		if diff := gocmp.Diff(first, sent); diff != "" {
+			t.Errorf("a repeated run sends other bytes (-first +second):\n%s", diff)
+		}
+	}
+}
+
+// TestDZ62StopWithCalls checks that deuz continues while a response has calls, in both response modes
+// of each protocol, if the provider reports its word for stop (DZ-62).
+func TestDZ62StopWithCalls(t *testing.T) {
+	pending := fake.Response{Calls: []fake.Call{{ID: "call_1", Name: "a", Arguments: `{}`}}, FinishReason: llm.FinishStop}
+	words := map[string]string{"anthropic-messages": "end_turn", "openai-chat": "stop", "openai-responses": "completed", "gemini": "STOP"}
+	for name, client := range keyedClients(t, pending, fake.Response{Text: "done"}) {
+		for _, streams := range []bool{false, true} {
+			var events trace.Memory
+			ran := 0
+			tool := deuzTool("A")
+			tool.Run = func(context.Context, loop.Call) (loop.Output, error) {
+				ran++
+				return loop.TextOutput("A"), nil
+			}
+			opts := deuz.Options{Model: client.Client, Messages: []llm.Message{llm.User("go")}, Loop: loop.Config{Model: "m", MaxSteps: 5, Tools: []loop.Tool{tool}, Sink: &events}}
+			text := ""
+			if streams {
+				text = strings.Join(slices.Collect(deuz.StreamChat(t.Context(), opts).Text()), "")
+			} else {
+				res, err := deuz.GenerateText(t.Context(), opts)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				text = res.Text
+			}
+			var reported []string
+			for _, ev := range events.Events() {
+				if b, ok := ev.Body.(trace.ModelResponse); ok {
+					reported = append(reported, cmp.Or(b.RawFinishReason, string(b.FinishReason)))
+				}
+			}
+			if text != "done" || ran != 1 || len(reported) != 2 || reported[0] != words[name] {
+				t.Errorf("%s, streaming %v: got %q after %d tools, finish reasons %q, want %q first", name, streams, text, ran, reported, words[name])
+			}
+		}
 	}
 }

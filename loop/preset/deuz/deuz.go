@@ -4,9 +4,12 @@ package deuz
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -40,17 +43,63 @@ type Part struct {
 	Err          error            // error
 }
 
-// Stream is the handle that the streaming entry point of the reference loop returns.
-type Stream struct{ run *loop.Run }
+// Options are the options of [GenerateText] and [StreamChat], which do not change them.
+type Options struct {
+	Model    llm.Model // the client of a provider; required
+	Messages []llm.Message
+	// Loop contains all other options: the name of the model, the tools, the step limit, the
+	// stop conditions and others. [Fill] sets its zero fields. The entry point sets its
+	// ResponseMode.
+	Loop loop.Config
+}
 
-// NewStream returns a stream of the run. It never fails: a failure of the run is an
-// error part and the error of [Stream.Usage] and [Stream.FinishReason].
-func NewStream(run *loop.Run) *Stream { return &Stream{run} }
+// start returns a run that has not begun.
+func (o Options) start(ctx context.Context, mode llm.ResponseMode) (*loop.Run, error) {
+	if o.Model == nil {
+		return nil, errors.New("deuz: missing Options.Model: set it to the client of a provider")
+	}
+	cfg := Fill(o.Loop)
+	cfg.ResponseMode = mode
+	agent, err := loop.New(o.Model, &cfg)
+	if err != nil {
+		return nil, fmt.Errorf("deuz: %w", err)
+	}
+	return agent.Start(ctx, loop.Input{Messages: o.Messages}), nil
+}
+
+// GenerateText runs the loop with non-streaming responses. Without tools it makes one model
+// call. It returns an error if an option is invalid, or if the run fails; the Result is nil only
+// for an invalid option.
+func GenerateText(ctx context.Context, opts Options) (*loop.Result, error) {
+	run, err := opts.start(ctx, llm.NonStreaming)
+	if err != nil {
+		return nil, err
+	}
+	return run.Wait()
+}
+
+// Stream is a run whose parts can be read while it makes progress. It begins when its parts are
+// read or awaited.
+type Stream struct {
+	run *loop.Run // nil if an option is invalid
+	err error     // why
+}
+
+// StreamChat returns a run of the loop with streaming responses, before the model is called. It
+// never fails: a failure, also for an invalid option, is an error part and the error of
+// [Stream.Usage] and [Stream.FinishReason].
+func StreamChat(ctx context.Context, opts Options) *Stream {
+	run, err := opts.start(ctx, llm.Streaming)
+	return &Stream{run, err}
+}
 
 // Usage waits for the end of the run and returns its total usage. The caller need not
 // read the parts. A caller that iterates over the parts must call Usage after the
 // iteration, as with [loop.Run.Wait].
 func (s *Stream) Usage() (llm.Usage, error) {
+	if s.err != nil {
+		return llm.Usage{}, s.err
+	}
 	res, err := s.run.Wait()
 	return res.Usage, err
 }
@@ -58,13 +107,21 @@ func (s *Stream) Usage() (llm.Usage, error) {
 // FinishReason waits for the end of the run, as Usage does, and returns the finish reason
 // of the last step.
 func (s *Stream) FinishReason() (llm.FinishReason, error) {
+	if s.err != nil {
+		return "", s.err
+	}
 	res, err := s.run.Wait()
 	return res.FinishReason, err
 }
 
 // Full yields the parts of all model calls of the run. The first part is step-start. The
 // last part is finish, or error if the run failed.
-func (s *Stream) Full() iter.Seq[Part] { return Parts(s.run.Events()) }
+func (s *Stream) Full() iter.Seq[Part] {
+	if s.err != nil {
+		return slices.Values([]Part{{Type: "step-start"}, {Type: "error", Err: s.err}})
+	}
+	return Parts(s.run.Events())
+}
 
 // Text yields only the text of all steps.
 func (s *Stream) Text() iter.Seq[string] {

@@ -6,18 +6,15 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset/deuz"
 )
 
 // A stream yields the parts of all model calls, and has the usage of the run.
 func ExampleStream() {
-	cfg := deuz.Fill(loop.Config{})
-	agent, err := loop.New(fake.NewModel(fake.Response{Text: "Hello.", Usage: llm.Usage{InputTokens: 7, OutputTokens: 2}}), &cfg)
-	if err != nil {
-		panic(err)
-	}
-	stream := deuz.NewStream(agent.Start(context.Background(), loop.Prompt("Hi.")))
+	stream := deuz.StreamChat(context.Background(), deuz.Options{
+		Model:    fake.NewModel(fake.Response{Text: "Hello.", Usage: llm.Usage{InputTokens: 7, OutputTokens: 2}}),
+		Messages: []llm.Message{llm.User("Hi.")},
+	})
 	for part := range stream.Full() {
 		fmt.Printf("%s %q\n", part.Type, part.Text)
 	}

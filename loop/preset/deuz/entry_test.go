@@ -1,0 +1,368 @@
+package deuz_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset/deuz"
+)
+
+// says returns a response with a text, calls one with calls of tools. The id of a call is its
+// tool's name after the prefix.
+func says(text string) fake.Response { return fake.Response{Text: text} }
+
+func calls(prefix string, tools ...string) (r fake.Response) {
+	for _, name := range tools {
+		r.Calls = append(r.Calls, fake.Call{ID: prefix + name, Name: name, Arguments: `{"of":"` + name + `"}`})
+	}
+	return r
+}
+
+// tools returns the tools a and b, which return JSON, and bad, which fails.
+func tools(log *[]string) []loop.Tool {
+	run := func(out loop.Output, err error) func(context.Context, loop.Call) (loop.Output, error) {
+		return func(_ context.Context, c loop.Call) (loop.Output, error) {
+			if log != nil {
+				*log = append(*log, "tool "+c.ID)
+			}
+			return out, err
+		}
+	}
+	return []loop.Tool{
+		{Name: "a", Run: run(loop.TextOutput(`{"city":"Paris","tempC":22}`), nil)}, {Name: "b", Run: run(loop.TextOutput("plain text"), nil)},
+		{Name: "bad", Run: run(loop.Output{}, errors.New("no luck"))},
+	}
+}
+
+func messages() []llm.Message { return []llm.Message{llm.User("go")} }
+
+// DZ-01: without tools, each entry point makes one model call, and the deltas of the response pass
+// through the stream.
+func TestNoToolsDZ01(t *testing.T) {
+	for _, none := range [][]loop.Tool{nil, {}} {
+		first := calls("", "x")
+		first.Chunks = []string{"some ", "text"}
+		m := fake.NewModel(first, says("b"))
+		res, err := deuz.GenerateText(t.Context(), deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{Tools: none, MaxSteps: 5}})
+		if err != nil || res.Text != "some text" || res.Steps != nil || len(m.RecordedRequests()) != 1 {
+			t.Errorf("GenerateText: %+v, %v after %d calls", res, err, len(m.RecordedRequests()))
+		}
+		m = fake.NewModel(first, says("b"))
+		var got []string
+		for p := range deuz.StreamChat(t.Context(), deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{Tools: none, MaxSteps: 5}}).Full() {
+			got = append(got, strings.TrimSpace(p.Type+" "+p.Text+p.ToolCallID))
+		}
+		want := []string{"step-start", "text-delta some", "text-delta text", `tool-call-delta {"of":"x"}x`, "step-finish", "tool-call x", "finish"}
+		if diff := cmp.Diff(want, got); diff != "" || len(m.RecordedRequests()) != 1 {
+			t.Errorf("StreamChat after %d calls (-want +got):\n%s", len(m.RecordedRequests()), diff)
+		}
+	}
+}
+
+// DZ-53: one options value fits both entry points, is not changed, and can be used again.
+func TestOptionsDZ53(t *testing.T) {
+	m := &fake.Model{Responses: []fake.Response{calls("c", "a"), says("x")}, IsolateConversations: true}
+	steps := 0
+	opts := deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{
+		Model: "m", Tools: tools(nil), ToolChoice: llm.ToolChoice{Mode: llm.ChooseAuto}, MaxSteps: 5,
+		StopWhen: []loop.StopCondition{loop.StepCountIs(4)}, Concurrency: 2, OnStep: func(loop.Step) { steps++ },
+	}}
+	before := opts
+	for range 2 {
+		res, err := deuz.GenerateText(t.Context(), opts)
+		if err != nil || res.Text != "x" || len(res.Steps) != 2 {
+			t.Fatalf("GenerateText: %+v, %v", res, err)
+		}
+		s := deuz.StreamChat(t.Context(), opts)
+		if got := strings.Join(slices.Collect(s.Text()), ""); got != "x" {
+			t.Errorf("StreamChat: got %q", got)
+		}
+		if reason, err := s.FinishReason(); reason != llm.FinishStop || err != nil {
+			t.Errorf("the finish reason %q, %v", reason, err)
+		}
+	}
+	if diff := cmp.Diff(before, opts, cmp.Comparer(func(a, b func(loop.Step)) bool { return true }),
+		cmpopts.IgnoreUnexported(loop.Tool{}), cmpopts.IgnoreFields(loop.Tool{}, "Run"), cmpopts.IgnoreFields(loop.StopCondition{}, "Stop"), cmpopts.IgnoreFields(deuz.Options{}, "Model")); diff != "" || steps != 8 {
+		t.Errorf("%d steps; the options were changed (-before +after):\n%s", steps, diff)
+	}
+}
+
+// DZ-54, DZ-32: an invalid option is an error of GenerateText. StreamChat returns a stream that
+// begins with step-start and ends with the error, and both awaitables fail with it. The model is
+// not called.
+func TestInvalidOptionsDZ54(t *testing.T) {
+	m := fake.NewModel(says("never"))
+	for name, c := range map[string]struct {
+		opts deuz.Options
+		want string
+	}{
+		"missing model":  {deuz.Options{}, "Options.Model"},
+		"invalid schema": {deuz.Options{Model: m, Loop: loop.Config{Tools: []loop.Tool{{Name: "a", Parameters: []byte(`{"type":7}`)}}}}, `"a"`},
+		"same name":      {deuz.Options{Model: m, Loop: loop.Config{Tools: []loop.Tool{{Name: "a"}, {Name: "a"}}}}, `"a"`},
+		"unknown tool": {deuz.Options{Model: m, Loop: loop.Config{
+			Tools: []loop.Tool{{Name: "a"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "ghost"},
+		}}, `unknown tool "ghost"`},
+	} {
+		c.opts.Messages = messages()
+		if res, err := deuz.GenerateText(t.Context(), c.opts); err == nil || !strings.Contains(err.Error(), c.want) || res != nil {
+			t.Errorf("%s: GenerateText: got %v, want an error with %s", name, err, c.want)
+		}
+		s := deuz.StreamChat(t.Context(), c.opts)
+		parts := slices.Collect(s.Full())
+		if len(parts) != 2 || parts[0].Type != "step-start" || parts[1].Type != "error" || !strings.Contains(parts[1].Err.Error(), c.want) {
+			t.Fatalf("%s: StreamChat: %+v", name, parts)
+		}
+		_, err := s.Usage()
+		_, err2 := s.FinishReason()
+		if !errors.Is(err, parts[1].Err) || !errors.Is(err2, parts[1].Err) {
+			t.Errorf("%s: the awaitables fail with %v and %v", name, err, err2)
+		}
+		if n := len(slices.Collect(s.Text())); n != 0 {
+			t.Errorf("%s: got %d texts", name, n)
+		}
+	}
+	if n := len(m.RecordedRequests()); n != 0 {
+		t.Errorf("the model was called %d times", n)
+	}
+}
+
+// DZ-32: StreamChat returns before the model is called. If the call fails, the parts end with the
+// error, and both awaitables fail with it.
+func TestStreamFailsDZ32(t *testing.T) {
+	m := fake.NewModel(fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}})
+	s := deuz.StreamChat(t.Context(), deuz.Options{Model: m, Messages: messages()})
+	if n := len(m.RecordedRequests()); n != 0 {
+		t.Fatalf("the model was called %d times before the stream is read", n)
+	}
+	parts := slices.Collect(s.Full())
+	_, err := s.Usage()
+	_, err2 := s.FinishReason()
+	last := parts[len(parts)-1]
+	if api, ok := errors.AsType[*llm.APIError](last.Err); !ok || api.Status != 500 || last.Type != "error" || len(parts) != 2 || !errors.Is(err, api) || !errors.Is(err2, api) {
+		t.Errorf("parts %+v, usage %v, finish reason %v", parts, err, err2)
+	}
+}
+
+// DZ-20, DZ-55: the usage of a step is that of its response alone, in the result, in the callback
+// and in the parts. The total is the sum, also at the step limit and after the runaway guard. All have the
+// sum of input and output tokens.
+func TestUsageDZ20(t *testing.T) {
+	one := llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 4, CacheCreationInputTokens: 3, ReasoningOutputTokens: 2}
+	two := llm.Usage{InputTokens: 20, OutputTokens: 7, CacheReadInputTokens: 8, CacheCreationInputTokens: 6, ReasoningOutputTokens: 5}
+	sum := llm.Usage{InputTokens: 30, OutputTokens: 12, CacheReadInputTokens: 12, CacheCreationInputTokens: 9, ReasoningOutputTokens: 7}
+	for name, c := range map[string]struct {
+		second fake.Response
+		cfg    loop.Config
+	}{
+		"natural end": {says("x"), loop.Config{MaxSteps: 5}},
+		"step limit":  {calls("2", "bad"), loop.Config{MaxSteps: 2}},
+		"guard":       {calls("2", "bad"), loop.Config{MaxSteps: 5, MaxConsecutiveToolErrors: 2}},
+	} {
+		first := calls("1", "bad")
+		first.Usage, c.second.Usage = one, two
+		var told []llm.Usage
+		c.cfg.Tools, c.cfg.OnStep = tools(nil), func(s loop.Step) { told = append(told, s.Usage) }
+		opts := deuz.Options{Model: &fake.Model{Responses: []fake.Response{first, c.second}, IsolateConversations: true}, Messages: messages(), Loop: c.cfg}
+		res, err := deuz.GenerateText(t.Context(), opts)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		got := []llm.Usage{res.Steps[0].Usage, res.Steps[1].Usage, told[0], told[1], res.Usage}
+		var finished []llm.Usage
+		var lines []string
+		s := deuz.StreamChat(t.Context(), opts)
+		for p := range s.Full() {
+			if p.Type == "step-finish" || p.Type == "finish" {
+				finished = append(finished, p.Usage)
+				line, err := json.Marshal(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, usage, _ := strings.Cut(string(line), `"usage":`)
+				lines = append(lines, usage[:strings.Index(usage, "}")+1])
+			}
+		}
+		usage, err := s.Usage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(append(got, finished...), told[2], told[3], usage)
+		if diff := cmp.Diff([]llm.Usage{one, two, one, two, sum, one, two, sum, one, two, sum}, got); diff != "" {
+			t.Errorf("%s: usage in the result, the callback and the parts (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff([]string{
+			`{"inputTokens":10,"outputTokens":5,"totalTokens":15,"cachedInputTokens":4,"reasoningTokens":2}`,
+			`{"inputTokens":20,"outputTokens":7,"totalTokens":27,"cachedInputTokens":8,"reasoningTokens":5}`,
+			`{"inputTokens":30,"outputTokens":12,"totalTokens":42,"cachedInputTokens":12,"reasoningTokens":7}`,
+		}, lines); diff != "" {
+			t.Errorf("%s: usage in JSON (-want +got):\n%s", name, diff)
+		}
+		if one.Total() != 15 || res.Steps[1].Usage.Total() != 27 || res.Usage.Total() != 42 {
+			t.Errorf("%s: the totals are %d, %d and %d", name, one.Total(), res.Steps[1].Usage.Total(), res.Usage.Total())
+		}
+	}
+}
+
+// DZ-61: a client-side tool ends the stream without a result. The caller appends the result, and
+// the second stream continues from it.
+func TestClientToolDZ61(t *testing.T) {
+	client, err := loop.ClientTool("client", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := deuz.Options{Model: fake.NewModel(calls("", "client"), says("done")), Messages: messages(), Loop: loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}}
+	var got []string
+	var pending []llm.Part
+	for p := range deuz.StreamChat(t.Context(), opts).Full() {
+		got = append(got, p.Type)
+		if p.Type == "tool-call" {
+			pending = append(pending, llm.ToolCall{ID: p.ToolCallID, Name: p.ToolName, Arguments: string(p.Input)})
+		}
+	}
+	if diff := cmp.Diff([]string{"step-start", "tool-call-delta", "step-finish", "tool-call", "finish"}, got); diff != "" {
+		t.Fatalf("the parts (-want +got):\n%s", diff)
+	}
+	call := pending[0].(llm.ToolCall)
+	answer := llm.ToolResults(llm.ToolResult{ID: call.ID, Name: call.Name, Content: []llm.Part{llm.Text{Text: "yes"}}})
+	opts.Messages = append(opts.Messages, llm.Assistant(pending...), answer)
+	got = nil
+	for p := range deuz.StreamChat(t.Context(), opts).Full() {
+		got = append(got, strings.TrimSpace(fmt.Sprint(p.Type, " ", p.StepIndex, " ", p.Text)))
+	}
+	if diff := cmp.Diff([]string{"step-start 0", "text-delta 0 done", "step-finish 0", "finish 0"}, got); diff != "" {
+		t.Errorf("the parts of the second stream (-want +got):\n%s", diff)
+	}
+}
+
+// rebuilt returns the messages that the parts of a stream contain.
+func rebuilt(parts []deuz.Part) (list []llm.Message) {
+	var assistant, results []llm.Part
+	add := func(text string, isReasoning bool) {
+		if n := len(assistant); n > 0 {
+			switch last := assistant[n-1].(type) {
+			case llm.Text:
+				if !isReasoning {
+					assistant[n-1] = llm.Text{Text: last.Text + text}
+					return
+				}
+			case llm.Reasoning:
+				if isReasoning {
+					assistant[n-1] = llm.Reasoning{Text: last.Text + text}
+					return
+				}
+			}
+		}
+		if isReasoning {
+			assistant = append(assistant, llm.Reasoning{Text: text})
+		} else {
+			assistant = append(assistant, llm.Text{Text: text})
+		}
+	}
+	for _, p := range parts {
+		switch p.Type {
+		case "text-delta":
+			add(p.Text, false)
+		case "reasoning-delta":
+			add(p.Text, true)
+		case "tool-call":
+			assistant = append(assistant, llm.ToolCall{ID: p.ToolCallID, Name: p.ToolName, Arguments: string(p.Input)})
+		case "tool-result":
+			text := string(p.Output)
+			_ = json.Unmarshal(p.Output, &text) // all other JSON values are the text
+			results = append(results, llm.ToolResult{ID: p.ToolCallID, Name: p.ToolName, IsError: p.IsError, Content: []llm.Part{llm.Text{Text: text}}})
+		case "step-start", "finish", "error":
+			if assistant != nil {
+				list = append(list, llm.Assistant(assistant...))
+			}
+			if results != nil {
+				list = append(list, llm.Message{Role: llm.RoleTool, Parts: results})
+			}
+			assistant, results = nil, nil
+		}
+	}
+	return list
+}
+
+// DZ-02, DZ-48, DZ-57: for any script, both entry points make the same model requests, and call the
+// callbacks, the stop conditions and the tools in the same order with the same arguments. The
+// messages that are rebuilt from the parts of the stream are those of the result, and a second
+// call continues from its last request.
+func TestTwinsDZ02DZ57(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var turns []fake.Response
+		names := rapid.SampledFrom([]string{"a", "b", "bad", "ghost"})
+		for i := range rapid.IntRange(0, 4).Draw(rt, "tool steps") {
+			turn := calls(fmt.Sprint("c", i), rapid.SliceOfNDistinct(names, 1, 4, rapid.ID).Draw(rt, "tools")...)
+			turn.Text, turn.Reasoning = rapid.StringMatching(`[a-z]{0,3}`).Draw(rt, "text"), rapid.StringMatching(`[a-z]{0,3}`).Draw(rt, "reasoning")
+			turn.ChunkSize = rapid.IntRange(0, 2).Draw(rt, "chunks")
+			turn.Usage = llm.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(rt, "input"), OutputTokens: 1}
+			turns = append(turns, turn)
+		}
+		turns = append(turns, says(rapid.StringMatching(`[a-z]{1,3}`).Draw(rt, "last")), says("next"))
+		limit := rapid.IntRange(0, 6).Draw(rt, "max steps")
+		type side struct {
+			Log      []string
+			Requests []*llm.Request
+			Messages []llm.Message
+		}
+		play := func(entry func(deuz.Options) []llm.Message) (s side) {
+			m := fake.NewModel(turns...)
+			line := func(what string, v any) {
+				b, err := json.Marshal(v)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				s.Log = append(s.Log, what+" "+string(b))
+			}
+			opts := deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{
+				Tools: tools(&s.Log), MaxSteps: limit, Concurrency: 1, OnStep: func(step loop.Step) { line("step", step) },
+				StopWhen: []loop.StopCondition{{Stop: func(_ context.Context, info *loop.StepInfo) (bool, error) {
+					line(fmt.Sprintf("condition %d %d", len(info.Steps), info.Usage.Total()), info.Steps)
+					return false, nil
+				}}},
+			}}
+			s.Messages = entry(opts)
+			opts.Messages = append(opts.Messages, s.Messages...)
+			if n := len(opts.Messages); opts.Messages[n-1].Role == llm.RoleAssistant {
+				opts.Messages = append(opts.Messages, llm.User("and now?"))
+			}
+			entry(opts)
+			for _, r := range m.Requests() {
+				r.ResponseMode = ""
+				s.Requests = append(s.Requests, r)
+			}
+			return s
+		}
+		whole := play(func(opts deuz.Options) []llm.Message {
+			res, err := deuz.GenerateText(t.Context(), opts)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return res.Messages
+		})
+		streamed := play(func(opts deuz.Options) []llm.Message {
+			return rebuilt(slices.Collect(deuz.StreamChat(t.Context(), opts).Full()))
+		})
+		if diff := cmp.Diff(whole, streamed); diff != "" {
+			rt.Fatalf("the entry points differ (-GenerateText +StreamChat):\n%s", diff)
+		}
+		for i := 1; i < len(whole.Requests); i++ {
+			before, after := whole.Requests[i-1].Messages, whole.Requests[i].Messages
+			if len(after) <= len(before) || !cmp.Equal(before, after[:len(before)]) {
+				rt.Fatalf("request %d does not begin with the messages of the request before it", i)
+			}
+		}
+	})
+}
