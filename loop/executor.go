@@ -9,6 +9,7 @@ import (
 
 	"github.com/looptape/looptape/internal/slab"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/arguments"
 	"github.com/looptape/looptape/loop/internal/conversation"
 	"github.com/looptape/looptape/loop/internal/workers"
 	"github.com/looptape/looptape/trace"
@@ -22,6 +23,7 @@ type executor struct {
 	queue   []*plannedCall   // calls to run
 	open    []*plannedCall   // calls whose results are not in the history
 	results []llm.ToolResult // of the step
+	turns   turns            // of the calls that run
 	group   *group           // nil until calls run concurrently
 	pool    *workers.Pool    // nil until then, and with any clock but SystemClock
 
@@ -42,6 +44,7 @@ func (x *executor) runAll(plans []*plannedCall) {
 			r.life.enter(phaseSettled)
 		}
 	}()
+	x.turns.begin(plans)
 	x.queue = x.queue[:0]
 	for _, p := range plans {
 		if p.is(callAnswered) {
@@ -150,6 +153,9 @@ func (x *executor) finish(p *plannedCall) {
 
 func (x *executor) emitEnd(p *plannedCall) {
 	if r := x.run; r.rec.on() {
+		if args := p.edited.Load(); args != nil {
+			r.emit(r.step, trace.ToolArguments{ToolCallID: p.Call.ID, Arguments: *args, Reason: reasonEdit})
+		}
 		r.emit(r.step, trace.ToolEnd{ToolCallID: p.Call.ID, Outcome: p.outcome, Result: *p.result})
 	}
 }
@@ -168,6 +174,7 @@ func (p *plannedCall) resultOf(out Output) llm.ToolResult {
 // outlive the run there if the call is abandoned: it reads only the call and what never
 // changes.
 func (x *executor) execute(p *plannedCall) (outcome trace.Outcome, result llm.ToolResult) {
+	defer x.turns.pass(p)
 	defer func() { // the methods of an error may panic
 		if recover() != nil {
 			outcome, result = trace.OutcomePanic, p.resultOf(x.errorOutput(p.Call.Name, errors.New("the tool failed, and its error panics")))
@@ -179,12 +186,14 @@ func (x *executor) execute(p *plannedCall) (outcome trace.Outcome, result llm.To
 		call.Trace = p.context.call
 	}
 	out, err := x.contained(ctx, call)
-	p.entered.Store(true) // a hook may have kept its inner function
+	ran := p.entered.Swap(true) // a hook may have kept its inner function
 	if err != nil {
 		out = x.errorOutput(p.Call.Name, err)
 	}
 	_, panicked := errors.AsType[*PanicError](err)
 	switch {
+	case err == nil && !ran:
+		outcome = trace.OutcomeNotRun
 	case err == nil && !out.IsError:
 		outcome = trace.OutcomeOK
 	case err == nil:
@@ -208,24 +217,51 @@ func (x *executor) contained(ctx context.Context, call Call) (out Output, err er
 
 // enter is the inner function of the WrapTool hooks. Whatever they did to the call, its
 // tool is entered once, with the arguments of the trace, and not after the call has its
-// result or the run was canceled.
+// result or the run was canceled. Arguments that they changed are checked first.
 func (x *executor) enter(ctx context.Context, call Call) (Output, error) {
 	p := call.planned
 	if p == nil {
 		return Output{}, fmt.Errorf("middleware made up a call of the tool %q", call.Name)
 	}
-	call.ID, call.Name, call.Arguments = p.Call.ID, p.Call.Name, p.Arguments
+	call.ID, call.Name = p.Call.ID, p.Call.Name
 	if x.run.life.ctx.Err() != nil {
 		return Output{}, errNotEntered
 	}
 	if p.entered.Swap(true) {
 		return Output{}, fmt.Errorf("middleware ran the tool %q twice for one call, or after the call had its result", call.Name)
 	}
+	if call.Arguments != p.Arguments {
+		args, err := x.edit(p, call.Arguments)
+		if err != nil {
+			return Output{}, err
+		}
+		p.edited.Store(&args)
+		call.Arguments = args
+	}
 	if p.context != nil {
 		p.context.Context = ctx
 		ctx = p.context
 	}
 	return p.tool.Run(ctx, call)
+}
+
+// edit returns the arguments that a WrapTool hook gave a call, with the defaults of the schema, or
+// the reason why the tool does not accept them.
+func (x *executor) edit(p *plannedCall, args string) (string, error) {
+	if err := arguments.CheckObject(args); err != nil {
+		return "", fmt.Errorf("%w; the call was not run", err)
+	}
+	if p.tool.schema.Accepts(args) {
+		return args, nil
+	}
+	prepared, changed, err := p.tool.schema.Prepare(args)
+	switch {
+	case err != nil && x.run.cfg.BadArguments != BadArgumentsPass:
+		return "", err
+	case changed:
+		return prepared, nil
+	}
+	return args, nil
 }
 
 // exit gives a call whose goroutine was ended its result.
@@ -278,10 +314,12 @@ func (x *executor) runUnobserved() {
 		if p.job == nil {
 			p.job = func() {
 				defer x.running.Done()
-				if !x.run.life.over() {
-					p.set(callRunning)
-					p.outcome, *p.result = x.execute(p)
+				if x.run.life.over() {
+					x.turns.pass(p)
+					return
 				}
+				p.set(callRunning)
+				p.outcome, *p.result = x.execute(p)
 			}
 		}
 		x.jobs = append(x.jobs, p.job)

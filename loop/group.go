@@ -87,6 +87,7 @@ func (g *group) start(calls []*plannedCall) (waiting []*plannedCall) {
 		p := calls[0]
 		calls = calls[1:]
 		if !x.begin(p) {
+			x.turns.pass(p)
 			continue
 		}
 		g.running++
@@ -106,6 +107,7 @@ func (g *group) start(calls []*plannedCall) (waiting []*plannedCall) {
 // work runs one call on its own goroutine. The result of an abandoned call is dropped.
 func (g *group) work(p *plannedCall) {
 	if !p.is(callRunning) {
+		g.exec.turns.pass(p)
 		return
 	}
 	var outcome trace.Outcome

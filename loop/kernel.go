@@ -47,7 +47,7 @@ const noStep = -2
 func newRun(a *Agent, in Input, rec *recorder, stop *atomic.Bool) *run {
 	r := &run{agent: a, cfg: &a.cfg, in: in, rec: rec, tools: a.tools, openStep: trace.NoStep, finalStep: noStep}
 	r.life.stop = stop
-	r.caller.run, r.exec.run = r, r
+	r.caller.run, r.exec.run, r.exec.turns.signal = r, r, a.cfg.Clock.Signal
 	return r
 }
 

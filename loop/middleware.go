@@ -64,7 +64,8 @@ type Hooks struct {
 	// not call it if the step waits for its caller (see ClientBreak): nothing is run then.
 	BeforeTools func(ctx context.Context, s *StepInfo, calls []PlannedCall) ([]CallDecision, Decision, error)
 	// WrapTool wraps each tool. Several goroutines may call the function that it returns.
-	// After the run was canceled, next enters no tool and fails.
+	// After the run was canceled, next enters no tool and fails. The function may change the
+	// Arguments of the call: next checks them, and the trace contains them.
 	WrapTool func(next ToolFunc) ToolFunc
 	// AfterStep is called after each step that ran tools, with its results.
 	AfterStep func(ctx context.Context, s *StepInfo, step *Step) (Decision, error)

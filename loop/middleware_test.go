@@ -279,7 +279,7 @@ func TestBeforeToolsCallsKept(t *testing.T) {
 	}
 }
 
-// Changes of a call by a wrap do not change the trace of that call.
+// A wrap changes the arguments of a call, and nothing else about it.
 func TestWrapToolIsContained(t *testing.T) {
 	wrap := func(f func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error)) loop.Middleware {
 		return named("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
@@ -312,13 +312,36 @@ func TestWrapToolIsContained(t *testing.T) {
 		"changed": {wrap(func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error) {
 			c.Arguments, c.ID, c.Name = `{"x":1}`, "other", "other"
 			return next(ctx, c)
-		}), "ac1{}", 1},
+		}), `ac1{"x":1}`, 1},
+		"not an object": {wrap(func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error) {
+			c.Arguments = "[1]"
+			return next(ctx, c)
+		}), "the arguments are JSON, but not an object; the call was not run", 0},
 		"panic": {wrap(func(loop.ToolFunc, context.Context, loop.Call) (loop.Output, error) { panic("no") }), "the tool a panicked: no", 0},
 	} {
 		res, _ := mustRun(t, model(calls("a"), text("x")), cfg(c.p))
 		if got := resultTexts(res.Messages); len(got) != 1 || got[0] != c.want || ran != c.ran {
 			t.Errorf("%s: got %q after %d runs, want %q after %d", name, got, ran, c.want, c.ran)
 		}
+	}
+}
+
+// Arguments of a wrap get the defaults of the schema, in the tool and in the trace.
+func TestWrapToolDefaults(t *testing.T) {
+	wrap := named("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+		return func(ctx context.Context, c loop.Call) (loop.Output, error) {
+			c.Arguments = `{"x":1}`
+			return next(ctx, c)
+		}
+	}})
+	tool, err := loop.RawTool("a", "", []byte(`{"type":"object","properties":{"y":{"type":"integer","default":2}}}`), echo("a").Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, events := mustRun(t, model(calls("a"), text("x")), loop.Config{Middleware: []loop.Middleware{wrap}, Tools: []loop.Tool{tool}})
+	edits := of[trace.ToolArguments](events)
+	if got := resultTexts(res.Messages); got[0] != `{"x":1,"y":2}` || edits[len(edits)-1] != (trace.ToolArguments{ToolCallID: "c1", Arguments: `{"x":1,"y":2}`, Reason: "edit"}) {
+		t.Errorf("the tool got %q, the trace has %+v", got, edits)
 	}
 }
 

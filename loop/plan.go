@@ -33,7 +33,9 @@ type plannedCall struct {
 	tool      *Tool
 
 	state   atomic.Int32
-	entered atomic.Bool // the tool was entered, or must not be entered any more
+	entered atomic.Bool            // the tool was entered, or must not be entered any more
+	edited  atomic.Pointer[string] // the arguments of the tool, if WrapTool changed them
+	turn    turn
 	context *toolContext
 	outcome trace.Outcome   // empty unless the call was begun and has returned
 	result  *llm.ToolResult // in the results of the step
@@ -56,6 +58,7 @@ func (x *executor) plan(response *llm.Response, calls []llm.ToolCall) []*planned
 		p.truncated = response.FinishReason == llm.FinishLength && i == len(calls)-1
 		p.set(callPlanned)
 		p.entered.Store(false)
+		p.edited.Store(nil)
 		x.check(p)
 	}
 	return plans
@@ -197,13 +200,13 @@ func (x *executor) classify(plans []*plannedCall) (clientSide int) {
 
 // mark returns what became of the call, for the runaway guard.
 func (p *plannedCall) mark() (m mark) {
-	if p.outcome != "" {
+	if p.outcome != "" && p.outcome != trace.OutcomeNotRun {
 		m |= markRan
 	}
 	switch p.Reason {
 	case trace.SkipDenied, trace.SkipDuplicate, trace.SkipCanceled:
 	default:
-		if p.outcome != trace.OutcomeCanceled {
+		if p.outcome != trace.OutcomeCanceled && p.outcome != trace.OutcomeNotRun {
 			m |= markCounts
 		}
 	}

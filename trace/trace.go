@@ -102,6 +102,7 @@ const (
 	OutcomePanic    Outcome = "panic"
 	OutcomeTimeout  Outcome = "timeout"
 	OutcomeCanceled Outcome = "cancelled"
+	OutcomeNotRun   Outcome = "not_run" // middleware around the tool answered the call
 
 	// Reasons of [ToolSkip]. Middleware may set others. The first four reject calls that cannot run.
 	SkipUnknownTool        = "unknown_tool"
@@ -269,21 +270,22 @@ type Action string
 // Reason is the reason of a decision or of the end of a run.
 type Reason string
 
-// ToolArguments reports that a call runs with arguments that differ from those of the model.
+// ToolArguments reports that a call runs with arguments that differ from those of the model. It
+// follows ToolStart if middleware around the tool changed them, with the reason edit.
 type ToolArguments struct {
 	ToolCallID string `json:"tool_call_id,omitempty" v1:"call"`
 	Arguments  string `json:"arguments,omitempty" v1:"args"`
 	Reason     string `json:"reason,omitempty" v1:"cause" codec:"word"` // empty_object, defaults, repair or edit
 }
 
-// ToolStart reports that the tool of a call was entered.
+// ToolStart reports that a call began: its middleware and, unless that answers, its tool.
 type ToolStart struct {
 	ToolCallID string `json:"tool_call_id,omitempty" v1:"call"`
 	Name       string `json:"name,omitempty"`
 	Arguments  string `json:"arguments,omitempty" v1:"args"` // the arguments for the tool
 }
 
-// ToolEnd reports that the tool of a call has returned, with its result.
+// ToolEnd reports that a call has ended, with its result.
 type ToolEnd struct {
 	ToolCallID string         `json:"tool_call_id,omitempty" v1:"call"`
 	Outcome    Outcome        `json:"outcome,omitempty"`

@@ -22,7 +22,6 @@ const (
 	ReasonGuardrail = trace.Reason("guardrail")  // a run: a [Guardrail] ended it for its Note
 	ReasonOutput    = trace.Reason("output")     // a decision: the answer does not match its [Output]
 	ReasonToolError = trace.Reason("tool_error") // a run: ToolFailed.Stop ended it
-	reasonResponded = "respond"                  // a call: a person gave its result
 )
 
 // Codes of warnings.

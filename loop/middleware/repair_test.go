@@ -205,8 +205,8 @@ func TestRepairUnnamedModel(t *testing.T) {
 	}
 }
 
-// If a gate comes before Repair, a repaired call is not run. If the gate comes after Repair,
-// it receives the repaired call.
+// If Permissions comes before Repair, a repaired call is not run. After Repair it gets the
+// repaired call. A person gets it in either order.
 func TestRepairAndGates(t *testing.T) {
 	asked := 0
 	policy := middleware.PermissionPolicy(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
@@ -231,7 +231,7 @@ func TestRepairAndGates(t *testing.T) {
 		{"permissions", middleware.Permissions(policy, nil), false, 1, "not there"},
 		{"permissions before", middleware.Permissions(policy, nil), true, 0, unchecked},
 		{"a person", person, false, 1, "not run: the user rejected the call: not there"},
-		{"a person before", person, true, 0, unchecked},
+		{"a person before", person, true, 1, "not run: the user rejected the call: not there"},
 	} {
 		asked = 0
 		repairer := &fake.Model{Responses: []fake.Response{{Text: `{"city":"Bern"}`}}}

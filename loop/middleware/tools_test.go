@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,7 +35,7 @@ func play(ctx context.Context, t *testing.T, cfg loop.Config, in loop.Input, tur
 	}
 	m := &fake.Model{Responses: turns, Clock: clock}
 	var mem trace.Memory
-	cfg.Clock, cfg.MaxConsecutiveToolErrors = clock, loop.Disabled
+	cfg.Clock, cfg.MaxConsecutiveToolErrors = clock, cmp.Or(cfg.MaxConsecutiveToolErrors, loop.Disabled)
 	agent, err := loop.New(m, &cfg)
 	if err != nil {
 		t.Fatal(err)

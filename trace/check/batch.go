@@ -184,7 +184,10 @@ func (r *run) resume(b trace.Resumed) {
 
 func (r *run) resolve(ev *trace.Event, b trace.ToolArguments) {
 	c := r.adopt(b.ToolCallID, "", b.Arguments)
-	if c == nil || c.state != callPlanned {
+	if c == nil { // middleware around the tool may edit the arguments
+		c = r.call(b.ToolCallID, callRunning)
+	}
+	if c == nil || c.state != callPlanned && (c.state != callRunning || b.Reason != "edit") {
 		r.report(invFraming, "the arguments of the call %q change when the call is not waiting to run", b.ToolCallID)
 		return
 	}
@@ -275,8 +278,12 @@ func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 	r.batch.spare = r.batch.spare || r.batch.running < r.declared.concurrency
 	r.batch.running--
 	c.state = callDone
-	r.result(c, b.Result, b.Outcome != trace.OutcomeOK)
-	r.countResult(c.name, b.Outcome != trace.OutcomeOK || b.Result.IsError, b.Outcome == trace.OutcomeCanceled)
+	notRun := b.Outcome == trace.OutcomeNotRun
+	failed := b.Outcome != trace.OutcomeOK && !notRun
+	r.result(c, b.Result, failed)
+	if !notRun || b.Result.IsError {
+		r.countResult(c.name, failed || b.Result.IsError, notRun || b.Outcome == trace.OutcomeCanceled)
+	}
 }
 
 func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -288,23 +290,114 @@ func TestSummaryWindow(t *testing.T) {
 	}
 }
 
-// RA-10: Approve decides about each call, including those of the stack's own tools. With
-// InterruptOn, it decides only about calls of those tools.
+// RA-10: Approve decides about each call, in their order, including those of the stack's own
+// tools. With InterruptOn, it decides only about calls of those tools.
 func TestApproval(t *testing.T) {
 	for _, c := range []struct {
 		on   map[string]middleware.ApprovalRule
 		want string
-	}{{nil, "[write_todos ls grep]"}, {map[string]middleware.ApprovalRule{"ls": {}}, "[ls]"}} {
+	}{{nil, "[write_todos ls mine ask_user task]"}, {map[string]middleware.ApprovalRule{"ls": {}}, "[ls]"}} {
 		var asked []string
-		b := newBench(t, calling("write_todos", `{"todos":["x"]}`, "ls", "{}", "grep", "{}"), text("done"))
-		a := b.deep(reactagent.DeepConfig{InterruptOn: c.on, Approve: func(_ context.Context, call middleware.ApprovalRequest) (middleware.Approval, error) {
-			asked = append(asked, call.Call.Name)
-			return middleware.Approval{}, errors.New("gone")
-		}})
+		b := newBench(t, calling("write_todos", `{"todos":["x"]}`, "ls", "{}", "mine", "{}", "ask_user", `{"questions":[{"question":"?"}]}`, "task", `{"description":"d","subagent_type":"s"}`), text("done"))
+		a := b.deep(reactagent.DeepConfig{
+			Config: reactagent.Config{Config: loop.Config{Tools: []loop.Tool{tool("mine")}}}, AskUser: answer,
+			SubAgents: []reactagent.SubAgent{{Name: "s", Model: fake.NewModel(text("x"))}}, InterruptOn: c.on,
+			Approve: func(_ context.Context, call middleware.ApprovalRequest) (middleware.Approval, error) {
+				asked = append(asked, call.Call.Name)
+				return middleware.Approval{}, errors.New("gone")
+			},
+		})
 		b.run(a, "", "go")
 		if fmt.Sprint(asked) != c.want {
 			t.Errorf("requested approval of %v, want %s", asked, c.want)
 		}
+	}
+}
+
+// RA-10, RA-17: the approval is in its place around the tool, within the caller's middleware M: M,
+// the approval, the tool, M, for each call. M sees rejected calls with their result, and a call
+// that M answers needs no approval. RA-20: the event of the start of a call precedes all this.
+func TestApprovalWithinMiddleware(t *testing.T) {
+	var seen []string
+	note := func(format string, args ...any) { seen = append(seen, fmt.Sprintf(format, args...)) }
+	m := loop.Middleware{Name: "m", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+				note("M in %s", call.ID)
+				if call.ID == "c3" {
+					return loop.TextOutput("known"), nil
+				}
+				out, err := next(ctx, call)
+				note("M out %s %s %t", call.ID, llm.ToolResult{Content: out.Content}.Text(), out.IsError)
+				return out, err
+			}
+		}}
+	}}
+	clock := fake.NewClock()
+	run := loop.Tool{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+		note("exec %s", c.ID)
+		return loop.TextOutput("A" + c.Arguments), clock.Sleep(ctx, time.Second)
+	}}
+	turn := fake.Response{}
+	for i := range 4 {
+		turn.Calls = append(turn.Calls, fake.Call{ID: fmt.Sprint("c", i+1), Name: "a", Arguments: fmt.Sprintf(`{"n":%d}`, i+1)})
+	}
+	b := newBench(t, turn, text("done"))
+	a := b.deep(reactagent.DeepConfig{
+		Config: reactagent.Config{Config: loop.Config{Clock: clock, Tools: []loop.Tool{run}, Middleware: []loop.Middleware{m}}}, NoFilesystem: true,
+		InterruptOn: map[string]middleware.ApprovalRule{"a": {Allowed: []middleware.ApprovalDecision{middleware.Approve, middleware.Edit, middleware.Reject}}},
+		Approve: func(_ context.Context, req middleware.ApprovalRequest) (middleware.Approval, error) {
+			note("asked %s", req.Call.ID)
+			switch req.Call.ID {
+			case "c2":
+				return middleware.Approval{Decision: middleware.Reject, Reason: "no"}, nil
+			case "c4":
+				return middleware.Approval{Decision: middleware.Edit, Arguments: `{"n":40}`}, nil
+			}
+			return middleware.Approval{Decision: middleware.Approve}, nil
+		},
+	})
+	ok := a.Run(t.Context(), []llm.Message{llm.User("go")}, "", func(e reactagent.Event) {
+		if strings.HasPrefix(e.Type, "tool") {
+			note("%s %s", e.Type, e.ID)
+		}
+	})
+	want := map[string][]string{
+		"c1": {"toolStarted c1", "M in c1", "asked c1", "exec c1", `M out c1 A{"n":1} false`, "toolCompleted c1"},
+		"c2": {"toolStarted c2", "M in c2", "asked c2", "M out c2 not run: the user rejected the call: no true", "toolCompleted c2"},
+		"c3": {"toolStarted c3", "M in c3", "toolCompleted c3"},
+		"c4": {"toolStarted c4", "M in c4", "asked c4", "exec c4", `M out c4 A{"n":40} false`, "toolCompleted c4"},
+	}
+	got := map[string][]string{}
+	var asked []string
+	for _, s := range seen {
+		for id := range want {
+			if strings.Contains(s, id) {
+				got[id] = append(got[id], s)
+			}
+		}
+		if strings.HasPrefix(s, "asked") {
+			asked = append(asked, s)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || !ok {
+		t.Errorf("the order of each call (-want +got):\n%s", diff)
+	}
+	if fmt.Sprint(asked) != "[asked c1 asked c2 asked c4]" {
+		t.Errorf("got %q, want the order of the calls", asked)
+	}
+	if exec, in := slices.Index(seen, "exec c1"), slices.Index(seen, "M in c4"); exec > in { // one nest after another, not gate after gate
+		t.Errorf("the first call waits for the others: %q", seen)
+	}
+	if next, out := slices.Index(seen, "asked c2"), slices.Index(seen, want["c1"][4]); next > out {
+		t.Errorf("the approval of the second call waits for the first tool: %q", seen)
+	}
+	results := []string{`tool: A{"n":1}`, "tool: not run: the user rejected the call: no", "tool: known", `tool: A{"n":40}`}
+	if diff := cmp.Diff(results, b.asked(1)[2:]); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if edits := of[trace.ToolArguments](b.all); len(edits) != 1 || edits[0].Arguments != `{"n":40}` || edits[0].Reason != "edit" {
+		t.Errorf("edits: %+v", edits)
 	}
 }
 
