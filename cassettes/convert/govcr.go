@@ -49,6 +49,8 @@ type (
 	}
 )
 
+// readGoVCR1 reads an interaction of a [cassette.Cassette]. [cassette.Load] takes the path of an
+// uncompressed file and returns no lines. A temporary file for it would contain secrets.
 func readGoVCR1(n *yaml.Node) (*recording.Interaction, error) {
 	v, err := decodeNode[cassette.Interaction](n)
 	x := fromGoVCR(&v.Request, &v.Response)
@@ -84,6 +86,8 @@ func readGoVCR2(n *yaml.Node) (*recording.Interaction, error) {
 	return x, err
 }
 
+// writeGoVCR1 writes a [cassette.Cassette]. [cassette.Cassette.Save] writes a file, which may contain
+// secrets, and does not quote text that other YAML 1.1 readers decode as numbers or times.
 func writeGoVCR1(_ recording.Metadata, list []*recording.Interaction) ([]byte, error) {
 	c := cassette.New("")
 	for i, x := range list {

@@ -138,6 +138,51 @@ func TestAnyToGoVCR1(t *testing.T) {
 	})
 }
 
+// The package cassette of go-vcr v2 loads what Write returns, and Parse reads what it saves.
+func TestGoVCR1Package(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	rapid.Check(t, func(rt *rapid.T) {
+		list := append(rapid.SliceOfN(rapid.Custom(drawInteraction), 0, 3).Draw(rt, "list"), answer(nil)) // Save writes no empty cassette
+		text, _, err := convert.Write(convert.GoVCR1, recording.Metadata{}, list)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		written, err := convert.Parse(path, text)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if err := os.WriteFile(path+".yaml", text, 0o600); err != nil {
+			rt.Fatal(err)
+		}
+		c, err := cassette.Load(path)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for i, x := range c.Interactions {
+			got := []any{x.Method, x.URL, x.Request.Body, x.Code, x.Response.Body, x.Duration}
+			r := written.Interactions[i]
+			want := []any{r.Request.Method, r.Request.URL, string(r.Request.Body), r.Response.Status, string(r.Response.Body), r.Response.Wait}
+			if diff := cmp.Diff(want, got); diff != "" {
+				rt.Errorf("interaction %d (-read by Parse +loaded by go-vcr):\n%s", i+1, diff)
+			}
+		}
+		if err := c.Save(); err != nil {
+			rt.Fatal(err)
+		}
+		src, err := os.ReadFile(path + ".yaml")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		saved, err := convert.Parse(path, src)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if diff := cmp.Diff(written.Interactions, saved.Interactions); diff != "" {
+			rt.Errorf("read (-from Write +from Save):\n%s", diff)
+		}
+	})
+}
+
 // playedByGoVCR1 returns the responses of the recorder of go-vcr v2.
 func playedByGoVCR1(t tester, path string, head recording.Metadata, list []*recording.Interaction) (got []exchange) {
 	t.Helper()
