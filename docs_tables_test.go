@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/internal/cassettetest"
 	"github.com/looptape/looptape/llm/llmtest"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace/check"
@@ -43,6 +45,8 @@ func tableOf(t *testing.T, name string) string {
 		return markdown([]string{"id", "name", "requirement", "evidence", "likely cause and fix"}, rows)
 	case "faults":
 		return faultTable()
+	case "recordings":
+		return recordingTable(t)
 	case "properties":
 		var rows [][]string
 		for _, p := range llmtest.Properties() {
@@ -100,6 +104,25 @@ func tableOf(t *testing.T, name string) string {
 	}
 	t.Errorf("unknown table %q", name)
 	return ""
+}
+
+// recordingTable shows the folders of testdata/cassettes.
+func recordingTable(t *testing.T) string {
+	t.Helper()
+	list, err := cassettetest.Table("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]string
+	for _, r := range list {
+		folder, name := path.Split(r.Name)
+		if len(rows) > 0 && rows[len(rows)-1][0] == "`"+folder+"`" {
+			rows[len(rows)-1][2] += ", " + name
+			continue
+		}
+		rows = append(rows, []string{"`" + folder + "`", strings.Join(r.Shows, ", "), name})
+	}
+	return markdown([]string{"folder", "shows", "recordings"}, rows)
 }
 
 // faultTable shows which protocols reject a fault, by its rule.

@@ -109,7 +109,7 @@ func broken(t testing.TB, path string) []check.Violation {
 	}
 	streamed := again(deliver(llm.Streaming))
 	found = append(found, check.Pair(streamed.Events, again(deliver(llm.NonStreaming)).Events, check.ResponseMode)...)
-	for range 10 {
+	for range 30 {
 		found = append(found, check.Pair(first.Events, again(nil).Events, check.Repeat)...)
 	}
 	return found

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -135,19 +136,48 @@ func TestMutants(t *testing.T) {
 			if diff := cmp.Diff([]string{m.id}, slices.Compact(all)); diff != "" || !own {
 				t.Errorf("%s: %s; reported by scenario: %v", m.id, m.what, found.Invariants)
 			}
-			var failed []string
-			for _, r := range recordings(t) {
-				switch {
-				case !slices.Contains(r.Shows, m.id):
-				case slices.Contains(found.Recordings, r.Name):
-					failed = append(failed, r.Name)
-				default:
-					t.Errorf("%s: %s; the recording %s does not fail", m.id, m.what, r.Name)
-				}
-			}
-			t.Logf("%s: %s; %d recordings fail, of this invariant: %s", m.id, m.what, len(found.Recordings), strings.Join(failed, ", "))
+			m.checkRecordings(t, found.Recordings)
 		})
 	}
+}
+
+// survivors are recordings that do not fail with the mutant of an invariant that they show.
+var survivors = []struct {
+	id     string
+	names  *regexp.Regexp
+	reason string
+}{
+	{"INV-07", regexp.MustCompile(`^INV-07/`), "no call is pending; those of INV-07-pending fail"},
+	{"INV-11", regexp.MustCompile(`/openai-responses$`), "the codec derives the finish reason from the calls"},
+	{"INV-12", regexp.MustCompile(`(chat|responses|messages|gemini)$`), "the responses are streaming; those that are not fail"},
+	{"INV-16", regexp.MustCompile(`^INV-16-abandoned/`), "the tool outlives its grace period; those of INV-16 fail"},
+	{"INV-25", regexp.MustCompile(`^INV-25-condition/`), "a condition ends the run before the limit; those of INV-25 fail"},
+}
+
+// checkRecordings checks that each recording that shows the invariant of the mutant has failed, except
+// survivors.
+func (m mutant) checkRecordings(t *testing.T, failed []string) {
+	t.Helper()
+	var own []string
+	for _, r := range recordings(t) {
+		if !slices.Contains(r.Shows, m.id) {
+			continue
+		}
+		reason := ""
+		for _, x := range survivors {
+			if x.id == m.id && x.names.MatchString(r.Name) {
+				reason = x.reason
+			}
+		}
+		fails := slices.Contains(failed, r.Name)
+		if fails {
+			own = append(own, r.Name)
+		}
+		if fails == (reason != "") {
+			t.Errorf("%s: %s; the recording %s fails: %t; survivors has the reason %q", m.id, m.what, r.Name, fails, reason)
+		}
+	}
+	t.Logf("%s: %s; %d recordings fail, of this invariant: %s", m.id, m.what, len(failed), strings.Join(own, ", "))
 }
 
 // buildAndRun returns what the scenarios and the recordings report of the mutant.

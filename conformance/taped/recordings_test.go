@@ -17,10 +17,10 @@ import (
 
 var update = flag.Bool("update", false, "write the recordings of testdata/cassettes")
 
-// TestRecordings records the loops of the SDKs with looptape record again. The cassettes of
-// testdata/cassettes must not differ: go test ./taped -run TestRecordings -update writes them. Each loop
+// TestSDKRecordings records the loops of the SDKs with looptape record again. The cassettes of
+// testdata/cassettes must not differ: go test ./taped -run TestSDKRecordings -update writes them. Each loop
 // has a recording in each of its protocols.
-func TestRecordings(t *testing.T) {
+func TestSDKRecordings(t *testing.T) {
 	testdata, err := filepath.Abs(filepath.Join(root, "testdata"))
 	if err != nil {
 		t.Fatal(err)
