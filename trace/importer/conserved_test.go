@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,6 +107,7 @@ func countMedia(count map[string]int, parts []llm.Part) {
 		switch p := part.(type) {
 		case llm.Media:
 			count[string(p.Data)]++
+			count["data:"+p.MediaType+";base64,"+base64.StdEncoding.EncodeToString(p.Data)]++
 		case llm.ToolResult:
 			countMedia(count, p.Content)
 		}
@@ -329,6 +331,7 @@ func mutateMembers(t *rapid.T, v any, rename bool) any {
 var examples = withBodies(map[string]string{
 	"claude-code":      claudeExample,
 	"codex":            codexExample,
+	"codex-exec":       codexExecExample,
 	"adk-session":      `{"id":"s","context":{"a":1},"events":[{"author":"user","content":{"role":"user","parts":[{"text":"hi"}]}},{"options":{"partial":true},"content":{"role":"model","parts":[{"text":"y"}]}},{"content":{"role":"model","parts":[{"function_call":{"name":"f","args":{"x":1}}}]}},{"content":{"role":"user","parts":[{"function_response":{"name":"f","response":{"r":2}}}]}}],"past_events":[],"pending_events":{}}`,
 	"tau2-bench":       tau2Run,
 	"inspect":          `{"eval":{"task":"t"},"results":{"scores":[]},"samples":[{"id":1,"epoch":1,"input":"hi","target":"yo","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"reasoning","reasoning":"hm","signature":"s"},{"type":"text","text":"yo"}],"tool_calls":[{"id":"c1","function":"f","arguments":{"x":1},"type":"function"}]},{"role":"tool","content":"fine","tool_call_id":"c1","function":"f","error":{"type":"timeout","message":"late"}}],"output":{"choices":[{"message":{"role":"assistant","content":"yo"}}],"usage":{"input_tokens":3}},"scores":{"m":{"value":"C","explanation":"e"}},"attachments":{"k":"yo"},"model_usage":{"m":{"input_tokens":3}}}]}`,

@@ -49,6 +49,7 @@ func formats() []Format {
 		// A trace of package trace.
 		{Name: "trace", sniff: sniffTrace, runs: (*walker).trace},
 		records("codex", format.SniffCodex, format.NewCodex),
+		records("codex-exec", format.SniffCodexExec, format.NewCodexExec),
 		records("claude-agent-sdk", format.SniffAgentSDK, format.NewAgentSDK),
 		records("claude-code", format.SniffClaudeCode, format.NewClaudeCode),
 		{Name: "atif", sniff: format.SniffATIF, read: format.ATIF},

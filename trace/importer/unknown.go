@@ -18,6 +18,7 @@ var memberNames = map[string][]string{
 	"ai-sdk":           {"steps", "finishReason", "toolCalls"},
 	"promptfoo":        {"evalId", "results", "prompts"},
 	"codex":            {"timestamp", "payload"},
+	"codex-exec":       {"thread_id", "item"},
 	"claude-code":      {"sessionId", "uuid", "parentUuid"},
 	"claude-agent-sdk": {"session_id", "parent_tool_use_id"},
 	"atif":             {"schema_version", "agent", "steps"},
