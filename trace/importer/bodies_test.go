@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -130,6 +131,60 @@ func TestExchangesOfAllProtocols(t *testing.T) {
 	}
 }
 
+// cohereEvents is a response of Cohere with thinking, a plan, calls, a citation and an unknown event.
+var cohereEvents = serverSentEvents(`{"id":"r","type":"message-start","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}
+{"type":"content-start","index":0,"delta":{"message":{"content":{"type":"thinking","thinking":"h"}}}}
+{"type":"content-delta","index":0,"delta":{"message":{"content":{"thinking":"m"}}}}
+{"type":"content-end","index":0}
+{"type":"tool-plan-delta","delta":{"message":{"tool_plan":"bo"}}}
+{"type":"tool-plan-delta","delta":{"message":{"tool_plan":"th"}}}
+{"type":"content-start","index":1,"delta":{"message":{"content":{"type":"text","text":""}}}}
+{"type":"content-delta","index":1,"delta":{"message":{"content":{"text":"o"}}}}
+{"type":"content-delta","index":1,"delta":{"message":{"content":{"text":"k"}}}}
+{"type":"citation-start","index":0,"delta":{"message":{"citations":{"start":0,"end":2,"text":"ok","sources":[]}}}}
+{"type":"citation-end","index":0}
+{"type":"content-end","index":1}
+{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"a","type":"function","function":{"name":"f","arguments":""}}}}}
+{"type":"tool-call-delta","index":0,"delta":{"message":{"tool_calls":{"function":{"arguments":"{\"x\":"}}}}}
+{"type":"tool-call-delta","index":0,"delta":{"message":{"tool_calls":{"function":{"arguments":"1}"}}}}}
+{"type":"tool-call-end","index":0}
+{"type":"tool-call-start","index":1,"delta":{"message":{"tool_calls":{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}}}}
+{"type":"tool-call-end","index":1}
+{"type":"new-event","text":"?"}
+{"type":"message-end","delta":{"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":4},"tokens":{"input_tokens":5,"output_tokens":7}}}}`)
+
+// serverSentEvents returns events of these types and data, one per line.
+func serverSentEvents(lines string) string {
+	var b strings.Builder
+	for line := range strings.Lines(lines) {
+		kind := regexp.MustCompile(`"type":"([a-z-]+)"`).FindStringSubmatch(line)[1]
+		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", kind, strings.TrimSpace(line))
+	}
+	return b.String()
+}
+
+// A streaming response is the same alone, as events and as one event per line.
+func TestCohereStreamAlone(t *testing.T) {
+	lines := regexp.MustCompile(`(?m)^(event: .*|)\n|^data: `).ReplaceAllString(cohereEvents, "")
+	for name, in := range map[string]string{"events": cohereEvents, "lines": lines} {
+		run := onlyRun(t, in)
+		got := callsAndResults(run.Messages)
+		want := []string{`assistant llm.Reasoning (ok) [a f{"x":1}] [b g{}]`}
+		if diff := cmp.Diff(want, got); diff != "" || len(run.Unknown) != 1 {
+			t.Errorf("%s: not understood: %v, messages (-want +got):\n%s", name, run.Unknown, diff)
+		}
+		if diff := cmp.Diff(llm.Part(llm.Reasoning{Text: "hmboth"}), run.Messages[0].Parts[0]); diff != "" {
+			t.Errorf("%s: reasoning (-want +got):\n%s", name, diff)
+		}
+		if got, want := string(run.Meta["response"]), `{"message":{"citations":[{"start":0,"end":2,"text":"ok","sources":[]}]}}`; got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+		if got, want := string(run.Meta["provider_usage"]), `{"billed_units":{"input_tokens":4},"tokens":{"input_tokens":5,"output_tokens":7}}`; got != want {
+			t.Errorf("%s: usage %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestStreamsOfReadOnlyProtocols(t *testing.T) {
 	request := bodies["ollama-chat"].request
 	for name, c := range map[string]struct{ url, response, want string }{
@@ -146,8 +201,16 @@ func TestStreamsOfReadOnlyProtocols(t *testing.T) {
 			"x.har:1: interaction 1: the response cannot be read as a whole: the response was truncated",
 		},
 		"Cohere": {
-			"https://api.cohere.com/v2/chat", "event: message-start\ndata: {}\n\n",
-			"x.har:1: interaction 1: the response cannot be read as a whole: cohere-chat: the response is not JSON, and streams of this protocol are not read",
+			"https://api.cohere.com/v2/chat", cohereEvents,
+			`system "be short"; user "hi"; assistant "ok" a f{"x":1} b g{}; 5/7 tokens, 1 parts not understood`,
+		},
+		"Cohere, truncated": {
+			"https://api.cohere.com/v2/chat", strings.Split(cohereEvents, "event: message-end")[0],
+			"x.har:1: interaction 1: the response cannot be read as a whole: the response was truncated",
+		},
+		"Cohere, broken": {
+			"https://api.cohere.com/v2/chat", "event: message-start\ndata: {\n\n",
+			"x.har:1: interaction 1: the response cannot be read as a whole: event 1 of the stream: the data is not JSON",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

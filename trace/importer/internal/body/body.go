@@ -65,7 +65,7 @@ var protocols = []*Protocol{
 		isResponse: func(has Has) bool { return has("message") && has("done") },
 	},
 	{
-		Protocol: reader{name: "cohere-chat", request: listRequest}, response: cohereResponse,
+		Protocol: reader{name: "cohere-chat", request: cohereRequest}, response: cohereResponse, stream: cohereStream,
 		isRequest:  never,
 		isResponse: func(has Has) bool { return has("message") && has("finish_reason") },
 	},
@@ -421,19 +421,6 @@ func ollamaStream(text []byte) (*llm.Response, error) {
 	}
 	whole.Parts = append(whole.Parts, others...)
 	return whole, nil
-}
-
-// cohereResponse reads https://docs.cohere.com/reference/chat, version 2.
-func cohereResponse(raw json.RawMessage) (*llm.Response, error) {
-	parts, err := assistant(tree.Member(raw, "message"))
-	if err != nil {
-		return nil, err
-	}
-	tokens := tree.Member(raw, "usage", "tokens")
-	r := &llm.Response{Parts: parts, ResponseID: tree.Scalar(raw, "id"), RawFinishReason: tree.Scalar(raw, "finish_reason")}
-	r.FinishReason = finishReasons[strings.ToLower(r.RawFinishReason)]
-	r.Usage = llm.Usage{InputTokens: number(tokens, "input_tokens"), OutputTokens: number(tokens, "output_tokens"), CacheReadInputTokens: number(raw, "usage", "cached_tokens")}
-	return finished(r, tree.Member(raw, "message") != nil)
 }
 
 // promptRequest reads the request of Completions, whose prompt is a string or a list of strings.

@@ -23,6 +23,9 @@ func Stream(text []byte) (*llm.Response, error) {
 	if p == nil {
 		return nil, errors.New("the events of the stream are of no known protocol")
 	}
+	if p.stream != nil {
+		return p.stream(text)
+	}
 	var acc llm.Accumulator
 	emit := func(ev llm.Event) { acc.Add(ev) }
 	dec := p.NewDecoder()
@@ -83,6 +86,8 @@ func ofEvent(data json.RawMessage) *Protocol {
 		return byName("openai-responses")
 	case kind == "message_start", kind == "ping":
 		return byName("anthropic-messages")
+	case kind == "message-start":
+		return byName("cohere-chat")
 	case tree.First(data, "candidates", "usageMetadata", "promptFeedback") != nil:
 		return byName("gemini")
 	case tree.Member(data, "choices") != nil:
@@ -120,11 +125,11 @@ func Usage(text []byte) json.RawMessage {
 	return all.JSON()
 }
 
-// Other returns the members of a response that is not a stream without the content of its message and
-// without its usage; nil if there are none.
+// Other returns the members of a response without the content of its message and without its usage; nil
+// if there are none. Of a stream it returns the citations of Cohere.
 func Other(text []byte) json.RawMessage {
 	if !json.Valid(text) {
-		return nil
+		return citations(text)
 	}
 	var rest tree.Object
 	for name, value := range tree.Members(text) {
@@ -148,6 +153,24 @@ func Other(text []byte) json.RawMessage {
 		}
 	}
 	return rest.JSON()
+}
+
+// citations returns the citations of a stream of Cohere; nil if there are none.
+func citations(text []byte) json.RawMessage {
+	if !bytes.Contains(text, []byte(`"citation-start"`)) {
+		return nil
+	}
+	var list tree.List
+	next, _ := events(text)
+	for ev, err := next(); err == nil; ev, err = next() {
+		if tree.Scalar(ev.Data, "type") == "citation-start" {
+			list.Add(bytes.Clone(tree.Member(ev.Data, "delta", "message", "citations")))
+		}
+	}
+	var message, all tree.Object
+	message.Add("citations", list.JSON())
+	all.Add("message", message.JSON())
+	return all.JSON()
 }
 
 // anthropicEvents are the kinds of events and of deltas of the Messages API.

@@ -24,7 +24,7 @@ func SniffBodies(h *Head) (Layout, bool) {
 func SniffStream(h *Head) (Layout, bool) {
 	text := strings.TrimLeft(string(h.Bytes), " \t\r\n")
 	first, _, _ := strings.Cut(text, "\n")
-	begins := strings.Contains(first, `"type":"message_start"`) || strings.Contains(first, `"type":"response.created"`) ||
+	begins := strings.Contains(first, `"type":"message_start"`) || strings.Contains(first, `"type":"message-start"`) || strings.Contains(first, `"type":"response.created"`) ||
 		h.Has("choices") && h.Contains(`"object":"chat.completion.chunk"`) ||
 		h.Has("candidates") && !strings.Contains(first, `"finishReason"`)
 	return Layout{}, isEvents(text) || h.Lines && begins
@@ -42,6 +42,9 @@ func Stream(text []byte, run *Run) error {
 	response, err := body.Stream(text)
 	if response != nil {
 		run.setResponse(response, text)
+		if other := body.Other(text); other != nil {
+			run.Meta["response"] = other
+		}
 	}
 	return err
 }
