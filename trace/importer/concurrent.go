@@ -61,11 +61,20 @@ func (w *walker) concurrently() {
 
 // endConcurrency gives the runs of all values so far. The walker then gives runs immediately.
 func (w *walker) endConcurrency() {
-	if q := w.queue; q != nil {
-		q.Flush()
-		w.yield, w.stopped, w.queue = q.yield, q.Stopped(), nil
+	if w.flush(); w.queue != nil {
+		w.yield, w.queue = w.queue.yield, nil
 	}
 }
+
+// flush gives the runs of all values so far.
+func (w *walker) flush() {
+	if w.queue != nil {
+		w.queue.Flush()
+		w.checkStopped()
+	}
+}
+
+func (w *walker) checkStopped() { w.stopped = w.stopped || w.queue.Stopped() }
 
 // later reads a value of a size with do, which gets a copy of the walker. It may give the runs of
 // earlier values.
@@ -81,22 +90,21 @@ func (w *walker) later(size int, do func(*walker)) {
 		do(&copied)
 		arenas.Put(copied.mem)
 	})
-	w.stopped = w.queue.Stopped()
+	w.checkStopped()
 }
 
 // limitAhead gives runs of earlier values if too many are held.
 func (w *walker) limitAhead() {
 	if w.queue != nil {
 		w.queue.Limit(maxAhead)
-		w.stopped = w.queue.Stopped()
+		w.checkStopped()
 	}
 }
 
 // waitFor gives the runs of all earlier values before it may take long to read from the input.
 func (w *walker) waitFor(in *input) {
-	if w.queue != nil && in.mayBlock {
-		w.queue.Flush()
-		w.stopped = w.queue.Stopped()
+	if in.mayBlock {
+		w.flush()
 	}
 }
 

@@ -460,7 +460,11 @@ func (w *walker) member(in *input, key, path string, names []string) *Error {
 // gives the last run, with the members of the file after the runs in its head. If what follows that
 // run is invalid, the run has been given without them, and each of them is an error.
 func (w *walker) holdLast() (release func()) {
-	yield := w.yield
+	to := &w.yield
+	if w.queue != nil {
+		to = &w.queue.yield
+	}
+	yield := *to
 	var last *Run
 	given := false
 	next := func() bool {
@@ -469,7 +473,7 @@ func (w *walker) holdLast() (release func()) {
 		given = given || run != nil
 		return run == nil || yield(*run, nil)
 	}
-	w.yield = func(r Run, err error) bool {
+	*to = func(r Run, err error) bool {
 		if !next() {
 			return false
 		}
@@ -480,7 +484,8 @@ func (w *walker) holdLast() (release func()) {
 		return true
 	}
 	return func() {
-		w.yield = yield
+		w.flush()
+		*to = yield
 		if last != nil && len(w.tail) > 0 {
 			last.Head = maps.Clone(last.Head)
 			maps.Copy(last.Head, w.tail)
