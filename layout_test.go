@@ -157,6 +157,11 @@ var table = []packageRule{
 		name: "trace/importer", does: "recordings of other tools and of HTTP become runs; the table of formats",
 		not:      "checking, scoring",
 		packages: []string{"internal/decompress", "internal/eventstream", "internal/jsonio", "internal/jsonval", "internal/yamljson", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/..."},
+		modules:  []string{zstd}, // in tests
+	},
+	{
+		name: "trace/importer/internal/archive", does: "logs of Inspect that are ZIPs, in bounded memory",
+		packages: []string{"internal/decompress", "internal/jsonio"},
 		modules:  []string{zstd},
 	},
 	{

@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/trace/importer/internal/archive"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 )
 
@@ -78,7 +79,7 @@ type Source struct {
 	layout format.Layout
 	line   int                // of the current event of a trace
 	http   *convert.Recording // of a recording of HTTP
-	zip    *archive
+	zip    *archive.Archive
 	rows   *rows  // how to read rows
 	csv    *table // of rows in CSV
 }
