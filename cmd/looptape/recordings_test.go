@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,7 +29,7 @@ func TestRecordings(t *testing.T) {
 		}
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
-			tape, _, err := r.Record(t.Context(), "looptape", cassettetest.Program{Args: []string{"client", root, r.Name}})
+			tape, _, err := r.Record(t.Context(), "looptape", []string{"client", root, r.Name}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,4 +50,9 @@ func TestRecordings(t *testing.T) {
 }
 
 // client is the program that is recorded.
-func client() { os.Exit(cassettetest.Client(os.Args[1:])) }
+func client() {
+	if err := cassettetest.Client(os.Args[1], os.Args[2], os.Getenv); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

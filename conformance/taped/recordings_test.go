@@ -69,7 +69,7 @@ func recordAgain(t *testing.T, r *cassettetest.Recording, looptape string) {
 	if name, ok := strings.CutPrefix(r.Client, "npm/"); ok {
 		command = []string{"node", filepath.Join(installed(t), node.Client{Name: name}.File())}
 	}
-	tape, output, err := r.Record(t.Context(), looptape, cassettetest.Program{Args: command, Stdin: bytes.NewReader(append(input, '\n'))})
+	tape, output, err := r.Record(t.Context(), looptape, command, bytes.NewReader(append(input, '\n')))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"os"
 	"slices"
 
 	"github.com/looptape/looptape/fake"
@@ -59,27 +58,15 @@ func (r *Recording) dialect() (*dialect, error) {
 }
 
 // Client is the program that looptape record starts for [Looptape]: it runs the scenario of a
-// recording with the base URL and the key in its environment. The arguments are a folder testdata and
-// the name of the recording. It returns the exit status.
-func Client(args []string) int {
-	if err := client(args); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-func client(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("got %d arguments, want a folder and a recording", len(args))
-	}
-	list, err := Table(args[0])
+// recording with the base URL and the key in its environment. root is a folder testdata.
+func Client(root, name string, getenv func(string) string) error {
+	list, err := Table(root)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(list, func(r Recording) bool { return r.Name == args[1] })
+	i := slices.IndexFunc(list, func(r Recording) bool { return r.Name == name })
 	if i < 0 {
-		return fmt.Errorf("the table has no recording %s", args[1])
+		return fmt.Errorf("the table has no recording %s", name)
 	}
 	r := &list[i]
 	d, err := r.dialect()
@@ -87,7 +74,7 @@ func client(args []string) error {
 		return err
 	}
 	_, err = r.run(context.Background(), &protocol.Client{
-		Protocol: d.Protocol, BaseURL: os.Getenv(d.baseVariable) + d.version, Authorize: d.authorize(os.Getenv(d.keyVariable)),
+		Protocol: d.Protocol, BaseURL: getenv(d.baseVariable) + d.version, Authorize: d.authorize(getenv(d.keyVariable)),
 	})
 	return err
 }

@@ -20,17 +20,10 @@ import (
 // server is the URL of looptape serve in the recordings.
 const server = "http://fake.invalid"
 
-// Program is a client that looptape record starts.
-type Program struct {
-	Args  []string
-	Env   []string // in addition to the environment of this process
-	Stdin io.Reader
-}
-
 // Record runs a program under looptape record and looptape serve with the scenario and the options of the
 // recording. looptape is the path of the command. It returns the cassette without what differs
 // between two recordings, and the output of the program.
-func (r *Recording) Record(ctx context.Context, looptape string, p Program) (tape, output []byte, err error) {
+func (r *Recording) Record(ctx context.Context, looptape string, program []string, input io.Reader) (tape, output []byte, err error) {
 	dir, err := os.MkdirTemp("", "cassette")
 	if err != nil {
 		return nil, nil, err
@@ -38,10 +31,10 @@ func (r *Recording) Record(ctx context.Context, looptape string, p Program) (tap
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "recorded.tape")
 	args := slices.Concat([]string{"serve", r.ScenarioPath(), "--allow-unused", "--expect-status", "0"}, r.Serve,
-		[]string{"--", looptape, "record", "-o", file, "--"}, p.Args)
+		[]string{"--", looptape, "record", "-o", file, "--"}, program)
 	cmd := exec.CommandContext(ctx, looptape, args...)
 	var stderr bytes.Buffer
-	cmd.Env, cmd.Stdin, cmd.Stderr = append(os.Environ(), p.Env...), p.Stdin, &stderr
+	cmd.Stdin, cmd.Stderr = input, &stderr
 	if output, err = cmd.Output(); err != nil {
 		return nil, output, fmt.Errorf("%s: %w: %s%s", r.Name, err, output, &stderr)
 	}
