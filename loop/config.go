@@ -61,8 +61,8 @@ type Config struct {
 	ToolChoice   llm.ToolChoice   // whether the model may, must or must not call tools, in every step
 	Tools        []Tool           // the tools that the model may call
 
-	// MaxSteps is the step limit; 0 means DefaultMaxSteps, and a negative number is a limit
-	// of no steps.
+	// MaxSteps is the step limit; 0 means DefaultMaxSteps, a negative number is a limit
+	// of no steps, and math.MaxInt is no limit.
 	MaxSteps int
 	// CheckLimitBeforeStep checks the step limit before each step; otherwise the loop checks
 	// it after each step that ran tools, and a run has at least one step.

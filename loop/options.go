@@ -56,7 +56,12 @@ var options = []Option{
 		optionValue[llm.ResponseMode]{llm.Streaming, "streaming", "streamed"}, optionValue[llm.ResponseMode]{llm.NonStreaming, "non_streaming", "buffered"}),
 	{
 		Name: "max_steps", Declared: "max_steps", Field: "MaxSteps", Type: "integer", Doc: "the step limit; 0 and negative numbers are a limit of 0", Min: math.MinInt,
-		Get: func(c *Config) string { return strconv.Itoa(c.MaxSteps) },
+		Get: func(c *Config) string {
+			if c.MaxSteps == math.MaxInt {
+				return ""
+			}
+			return strconv.Itoa(c.MaxSteps)
+		},
 		Set: func(c *Config, value string) error {
 			n, err := strconv.Atoi(value)
 			c.MaxSteps = cmp.Or(max(n, 0), Disabled)

@@ -28,6 +28,8 @@ type Options struct {
 	// FinishReason adds the finish reason of the last response. AI SDK 6 and later accept it.
 	// AI SDK 5 rejects a stream that contains it.
 	FinishReason bool
+	// OmitReasoning omits the reasoning (sendReasoning: false).
+	OmitReasoning bool
 	// ErrorText returns the text for the error of a failed run. nil means "An error
 	// occurred." for every error, since the reader may be untrusted. The error of a tool has the text that
 	// the model received.
@@ -164,6 +166,8 @@ func (s *stream) delta(b trace.ModelDelta) {
 func (s *stream) block(what, text string) {
 	if what == "text" {
 		s.text = append(s.text, text...)
+	} else if s.opts.OmitReasoning {
+		return
 	}
 	if s.open != what {
 		s.close()
