@@ -20,7 +20,7 @@ var wireDifferences = []struct{ why, protocols, scenarios string }{
 	{"have no word for \"there are calls\"", "openai-responses gemini", "DZ-21 DZ-33-inverse AG-02 AL-21 DA-09"},
 	{"have no word for a turn that is to be continued", "openai-chat openai-responses gemini", "DZ-43-paused"},
 	{"has arguments as values: what is broken cannot be sent, and spaces are lost", "gemini", "AG-21 AL-36 RA-14-malformed RA-21 RA-24"},
-	{"end each call, or say nothing of it", everywhere, "AL-37 AL-37-none"},
+	{"end each call, or say nothing of it", everywhere, "AL-34 AL-37 AL-37-none"},
 	{"an error's words, which are in the trace, are the provider's", everywhere,
 		"DZ-25-error DZ-32 DZ-50 AG-31 AG-32 AG-33 AG-34 AG-34-fixed AG-35 AG-35-timeout AL-29 DA-49-error RA-35"},
 	{"the response does not contain its delay", everywhere, "AG-10 AG-10-own AG-12 AG-45 AL-28"},

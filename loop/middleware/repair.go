@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -22,8 +23,8 @@ type Repair struct {
 	// ModelName is the provider's name of the model. If Model is nil and ModelName is empty,
 	// the name is that of the step's request.
 	ModelName string
-	// Prompt returns the prompt for a repair; nil means a default: the tool, the arguments and
-	// the schema with an instruction.
+	// Prompt returns the prompt for a repair; nil means that of the reference loop deepagents:
+	// the tool, the arguments and the schema with an instruction.
 	Prompt func(call llm.ToolCall, schema json.RawMessage) string
 }
 
@@ -90,11 +91,16 @@ func repairPrompt(call llm.ToolCall, schema json.RawMessage) string {
 	if !jsonio.Valid(args) {
 		args = jsonio.AppendString(nil, call.Arguments)
 	}
+	compact := func(b []byte) string {
+		var out bytes.Buffer
+		_ = json.Compact(&out, b) // both are valid JSON
+		return out.String()
+	}
 	return strings.Join([]string{
-		fmt.Sprintf("A model called the tool %q with these arguments, which it does not take:", call.Name),
-		string(args),
-		"The arguments have to follow this JSON Schema:",
-		string(schema),
-		"Answer with the arguments as the model meant them, mended, and with nothing else.",
+		`The model tried to call "` + call.Name + `" with:`,
+		compact(args),
+		"The tool accepts:",
+		compact(schema),
+		"Please fix the inputs.",
 	}, "\n")
 }

@@ -126,8 +126,7 @@ func TestRepairRequest(t *testing.T) {
 	repairer := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`, Usage: llm.Usage{InputTokens: 7}})
 	res, events := repairs(t, badCall("weather", `{"city":`), repairer)
 	req := repairer.RecordedRequests()[0].Request
-	want := "A model called the tool \"weather\" with these arguments, which it does not take:\n" + `"{\"city\":"` + "\n" +
-		"The arguments have to follow this JSON Schema:\n" + cities + "\nAnswer with the arguments as the model meant them, mended, and with nothing else."
+	want := "The model tried to call \"weather\" with:\n" + `"{\"city\":"` + "\nThe tool accepts:\n" + cities + "\nPlease fix the inputs."
 	if diff := cmp.Diff(want, req.Messages[0].Text()); diff != "" || len(req.Messages) != 1 {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}

@@ -35,6 +35,9 @@ func (r *reader) setModel(to *string) func(fake.Value) error {
 
 func repair(r *reader, arg fake.Value) (_ loop.Middleware, err error) {
 	var m middleware.Repair
+	if r.version == 1 {
+		m.Prompt = repairPromptV1
+	}
 	if arg.Kind != fake.Null {
 		err = r.fields(arg, map[string]func(fake.Value) error{"model": r.setModel(&m.ModelName)})
 	}

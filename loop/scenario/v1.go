@@ -1,11 +1,13 @@
 package scenario
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -20,6 +22,17 @@ var suspendedDigest = regexp.MustCompile(`(?m)^(suspended .*digest=)[0-9a-f]{64}
 // withoutDigest replaces the digest of the messages of a suspended run. It is a digest of their JSON,
 // whose members have other names in version 1.
 func withoutDigest(text string) string { return suspendedDigest.ReplaceAllString(text, "${1}DIGEST") }
+
+// repairPromptV1 returns the prompt for a repair in version 1, which scripts expect.
+func repairPromptV1(call llm.ToolCall, schema json.RawMessage) string {
+	args := call.Arguments
+	if !jsonio.ValidText(args) {
+		args = string(jsonio.AppendString(nil, args))
+	}
+	return "A model called the tool \"" + call.Name + "\" with these arguments, which it does not take:\n" + args +
+		"\nThe arguments have to follow this JSON Schema:\n" + string(schema) +
+		"\nAnswer with the arguments as the model meant them, mended, and with nothing else."
+}
 
 // newOptions are options that a trace of version 1 cannot declare.
 var newOptions = []string{"late_results", "call_order", "gate_mode"}
