@@ -36,8 +36,15 @@ type Agent struct {
 
 	// Output is the schema of the final answer of any agent; nil allows any text.
 	Output *middleware.Output
-	// MaxSteps is the step limit of a run; 0 means 25.
+	// MaxSteps is the step limit of a run; 0 means 25, or no limit with StopWhen.
 	MaxSteps int
+	// StopWhen are conditions. Any one of them stops the run after a step that ran tools. They
+	// replace the default step limit.
+	StopWhen []loop.StopCondition
+	// RepairModel repairs arguments that a tool rejects, a fast model; nil means the model that
+	// made the call. RepairModelName is its name at the provider; empty means gpt-oss-20b.
+	RepairModel     llm.Model
+	RepairModelName string
 	// PrepareEnd is called by [Swarm] where a run would end with the answer of another
 	// agent.
 	PrepareEnd func(context.Context, middleware.Ended) ([]llm.Message, error)
@@ -48,8 +55,8 @@ type Options struct {
 	// LastMessage limits the messages of the result to the last one of an assistant. Otherwise
 	// the result has all messages that the run added.
 	LastMessage bool
-	// Loop contains options of the loop, such as a sink, a clock and a step limit that
-	// overrides the agent's. All agents have its Tools. Its Middleware wraps the
+	// Loop contains options of the loop, such as a sink, a clock, and a step limit or stop
+	// conditions that override the agent's limit and conditions. All agents have its Tools. Its Middleware wraps the
 	// preset's. Middleware with the name "repair" replaces that of the preset. Model,
 	// System and Preset are ignored.
 	Loop loop.Config
@@ -78,7 +85,9 @@ func start(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Va
 	r := &run{ctx: ctx, root: agent, scope: cmp.Or(vars, new(middleware.Vars)), opts: *cmp.Or(opts, &Options{})}
 	cfg := r.opts.Loop
 	cfg.Model, cfg.System = agent.ModelName, ""
-	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, agent.MaxSteps)
+	if cfg.MaxSteps == 0 && len(cfg.StopWhen) == 0 {
+		cfg.MaxSteps, cfg.StopWhen = agent.MaxSteps, agent.StopWhen
+	}
 	onStep := cfg.OnStep
 	cfg.OnStep = func(s loop.Step) {
 		r.steps = append(r.steps, s)
@@ -91,6 +100,9 @@ func start(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Va
 		return fail(err)
 	}
 	cfg.Middleware = append(slices.Clip(cfg.Middleware), list...)
+	if agent.RepairModel != nil {
+		cfg.Middleware = withRepair(cfg.Middleware, middleware.Repair{Model: agent.RepairModel, ModelName: cmp.Or(agent.RepairModelName, "gpt-oss-20b")})
+	}
 	cfg = Fill(cfg)
 	kernel, err := loop.New(agent.Model, &cfg)
 	if err != nil {

@@ -8,6 +8,7 @@ package deepagents
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/looptape/looptape/loop"
@@ -15,17 +16,28 @@ import (
 )
 
 // Fill sets the zero fields of a configuration: 25 steps in total, checked after a step that
-// ran tools; any number of concurrent tools; no runaway guard. It adds "repair" before all
+// ran tools, or no step limit if there are stop conditions; any number of concurrent tools; no
+// runaway guard. It adds "repair" before all
 // other middleware unless there is middleware with that name: the model that made a call
-// repairs arguments that a tool rejects.
+// repairs arguments that a tool rejects, unless the configuration has another one.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = "deepagents"
-	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 25)
+	limit := 25
+	if len(cfg.StopWhen) > 0 {
+		limit = math.MaxInt
+	}
+	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, limit)
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, loop.Unlimited)
 	cfg.MaxConsecutiveToolErrors = cmp.Or(cfg.MaxConsecutiveToolErrors, loop.Disabled)
-	repair := middleware.Repair{}.Middleware()
-	if !slices.ContainsFunc(cfg.Middleware, func(p loop.Middleware) bool { return p.Name == repair.Name }) {
-		cfg.Middleware = slices.Concat([]loop.Middleware{repair}, cfg.Middleware)
-	}
+	cfg.Middleware = withRepair(cfg.Middleware, middleware.Repair{})
 	return cfg
+}
+
+// withRepair returns the list with the repair before all others, unless it has one.
+func withRepair(list []loop.Middleware, r middleware.Repair) []loop.Middleware {
+	repair := r.Middleware()
+	if slices.ContainsFunc(list, func(p loop.Middleware) bool { return p.Name == repair.Name }) {
+		return list
+	}
+	return slices.Concat([]loop.Middleware{repair}, list)
 }

@@ -89,7 +89,7 @@ func TestExecuteStreamsDA01(t *testing.T) {
 		t.Fatalf("%v; the model has sent %q before the first read", err, said)
 	}
 	var got []string
-	for piece := range s.Text() {
+	for piece := range s.TextStream() {
 		got = append(got, piece+"/"+said)
 	}
 	if diff := cmp.Diff([]string{"a/a", "b/ab"}, got); diff != "" {
@@ -382,7 +382,7 @@ func TestNoAbortDA44(t *testing.T) {
 			t.Errorf("%v: got %v, stopped by %s", own, err, res.Loop.StopReason)
 		}
 		var parts []string
-		for p := range s.Full() {
+		for p := range s.FullStream() {
 			parts = append(parts, p.Type)
 		}
 		if diff := cmp.Diff([]string{"error"}, parts); diff != "" {

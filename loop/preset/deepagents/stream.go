@@ -6,6 +6,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/uistream"
@@ -89,10 +90,10 @@ func (s *Stream) Events() iter.Seq2[trace.Event, error] {
 	}
 }
 
-// Text yields the text deltas of all steps.
-func (s *Stream) Text() iter.Seq[string] {
+// TextStream yields the text deltas of all steps.
+func (s *Stream) TextStream() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for p := range s.Full() {
+		for p := range s.FullStream() {
 			if p.Type == "text-delta" && !yield(p.TextDelta) {
 				return
 			}
@@ -100,8 +101,37 @@ func (s *Stream) Text() iter.Seq[string] {
 	}
 }
 
-// Full yields the parts of the run.
-func (s *Stream) Full() iter.Seq[Part] { return Parts(s.Events()) }
+// FullStream yields the parts of the run.
+func (s *Stream) FullStream() iter.Seq[Part] { return Parts(s.Events()) }
+
+// Text waits for the end of the run, as Wait does, and returns the text of the last step.
+func (s *Stream) Text() (string, error) {
+	return awaited(s, func(res *Result) string { return res.Text })
+}
+
+// Steps waits for the end of the run and returns its steps, each with its calls and results.
+func (s *Stream) Steps() ([]loop.Step, error) {
+	return awaited(s, func(res *Result) []loop.Step { return res.Steps })
+}
+
+// ToolCalls waits for the end of the run and returns the calls of the last step.
+func (s *Stream) ToolCalls() ([]llm.ToolCall, error) {
+	return awaited(s, func(res *Result) []llm.ToolCall { return res.ToolCalls })
+}
+
+// ToolResults waits for the end of the run and returns the results of the last step.
+func (s *Stream) ToolResults() ([]llm.ToolResult, error) {
+	return awaited(s, func(res *Result) []llm.ToolResult { return res.ToolResults })
+}
+
+// awaited returns a value of the result, or the failure of the run.
+func awaited[T any](s *Stream, value func(*Result) T) (v T, err error) {
+	res, err := s.Wait()
+	if err != nil {
+		return v, err
+	}
+	return value(res), nil
+}
 
 // UI yields the run as a UI message stream.
 func (s *Stream) UI(opts uistream.Options) iter.Seq[uistream.Part] {

@@ -31,7 +31,7 @@ func execute(t *testing.T, opts *deepagents.Options, tools []loop.Tool, turns ..
 
 func kinds(s *deepagents.Stream) string {
 	var out []string
-	for p := range s.Full() {
+	for p := range s.FullStream() {
 		out = append(out, p.Type)
 	}
 	return strings.Join(out, " ")
@@ -48,7 +48,7 @@ func TestStreamsDA37DA40(t *testing.T) {
 			s.Consume(nil)
 		}
 		for range 2 {
-			if got := slices.Collect(s.Text()); !slices.Equal(got, []string{"one ", "two"}) {
+			if got := slices.Collect(s.TextStream()); !slices.Equal(got, []string{"one ", "two"}) {
 				t.Errorf("text: %q", got)
 			}
 			if got := kinds(s); got != "text-delta tool-call tool-result text-delta" {
@@ -62,7 +62,7 @@ func TestStreamsDA37DA40(t *testing.T) {
 				t.Errorf("got %+v, %v", res, err)
 			}
 		}
-		for range s.Text() {
+		for range s.TextStream() {
 			break // stopping the iteration over stored events has no effect
 		}
 		if _, err := s.Wait(); err != nil {
@@ -117,7 +117,7 @@ func TestStreamAbortDA34DA43(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for p := range s.Full() {
+	for p := range s.FullStream() {
 		got = append(got, p.Type)
 		cancel()
 	}
@@ -129,7 +129,7 @@ func TestStreamAbortDA34DA43(t *testing.T) {
 	}
 
 	s = execute(t, nil, nil, slow)
-	for range s.Text() {
+	for range s.TextStream() {
 		break
 	}
 	if res, err := s.Wait(); !isAbort(err) || !errors.Is(err, loop.ErrIterationStopped) || res.Loop.StopReason != trace.ReasonCancel {
@@ -170,7 +170,7 @@ func TestReaderPanics(t *testing.T) {
 				t.Error("the panic is gone")
 			}
 		}()
-		for range s.Text() {
+		for range s.TextStream() {
 			panic("oh")
 		}
 	}()

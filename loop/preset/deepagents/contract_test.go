@@ -1,0 +1,443 @@
+package deepagents_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/deepagents"
+	"github.com/looptape/looptape/loop/uistream"
+	"github.com/looptape/looptape/trace"
+)
+
+// DA-10, DA-13: stop conditions alone replace the limit of 25 steps, in the configuration of the
+// agent and in the options of a run, which override those of the agent.
+func TestStopWhenDA10DA13(t *testing.T) {
+	is := func(n ...int) (list []loop.StopCondition) {
+		for _, n := range n {
+			list = append(list, loop.StepCountIs(n))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		agent    []loop.StopCondition
+		agentMax int
+		run      []loop.StopCondition
+		runMax   int
+		want     int
+	}{
+		{nil, 0, nil, 0, 25}, {is(50), 0, nil, 0, 50}, {nil, 0, is(50), 0, 50}, {is(3), 0, nil, 0, 3}, {nil, 0, is(3), 0, 3},
+		{is(50, 40), 0, nil, 0, 40}, {is(3), 0, is(50), 0, 50}, {nil, 3, is(50), 0, 50}, {is(50), 0, nil, 4, 4}, {is(50), 30, nil, 0, 30},
+	} {
+		m := fake.NewModel(slices.Repeat([]fake.Response{calls("a")}, 60)...)
+		a := agent("root", m, tool("a", "A"))
+		a.StopWhen, a.MaxSteps = c.agent, c.agentMax
+		var declared trace.Options
+		res, err := deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{
+			StopWhen: c.run, MaxSteps: c.runMax, Sink: trace.SinkFunc(func(ev trace.Event) error {
+				if b, ok := ev.Body.(trace.RunStart); ok {
+					declared = b.Options
+				}
+				return nil
+			}),
+		}})
+		if err != nil || len(m.RecordedRequests()) != c.want || len(res.Steps[c.want-1].Results) != 1 {
+			t.Errorf("agent %d %d, run %d %d: got %d requests, want %d; %v", len(c.agent), c.agentMax, len(c.run), c.runMax, len(m.RecordedRequests()), c.want, err)
+		}
+		if limit, ok := declared.Lookup("max_steps"); ok != (c.want == 25 || c.want == 4 || c.want == 30) {
+			t.Errorf("agent %d %d, run %d %d: the trace declares the step limit %q", len(c.agent), c.agentMax, len(c.run), c.runMax, limit)
+		}
+	}
+}
+
+// DA-03, DA-56: only Swarm calls the PrepareEnd hook.
+func TestPrepareEndDA56(t *testing.T) {
+	hooked := 0
+	root := func() *deepagents.Agent {
+		hooked = 0
+		root := agent("root", fake.NewModel(calls("transfer_to_b"), text("b done"), text("summary")))
+		root.Handoffs = []*deepagents.Agent{agent("b", nil)}
+		root.PrepareEnd = func(context.Context, middleware.Ended) ([]llm.Message, error) {
+			hooked++
+			return []llm.Message{llm.User("now summarize")}, nil
+		}
+		return root
+	}
+	res, err := deepagents.Generate(t.Context(), root(), loop.Prompt("go"), nil, nil)
+	if err != nil || res.Text != "b done" || hooked != 0 {
+		t.Errorf("generate: %q after %d hooks, %v", res.Text, hooked, err)
+	}
+	s, err := deepagents.Execute(t.Context(), root(), loop.Prompt("go"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Text(); got != "b done" || hooked != 0 || err != nil {
+		t.Errorf("execute: %q after %d hooks, %v", got, hooked, err)
+	}
+	parts, err := deepagents.Swarm(t.Context(), root(), loop.Prompt("go"), nil, nil, uistream.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deltas []string
+	for p := range parts {
+		if p.Type == "text-delta" {
+			deltas = append(deltas, p.Delta)
+		}
+	}
+	if diff := cmp.Diff([]string{"b done", "summary"}, deltas); diff != "" || hooked != 1 {
+		t.Errorf("swarm: %d hooks, texts (-want +got):\n%s", hooked, diff)
+	}
+}
+
+// DA-27, DA-28: the repair model of the agent repairs, by default with the name gpt-oss-20b. Its
+// request has no tools, the schema of the tool for the answer, and the five lines of the reference
+// documentation. The agent's model repairs only without it.
+func TestRepairModelDA27DA28(t *testing.T) {
+	schema := `{"type":"object","properties":{"city":{"type":"string"}}}`
+	weather, err := loop.RawTool("weather", "", []byte(schema), func(_ context.Context, c loop.Call) (loop.Output, error) { return loop.TextOutput(c.Arguments), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		own   bool
+		name  string
+		args  string
+		want  string
+		lines string
+	}{
+		{true, "", `{"city":7}`, "gpt-oss-20b", `{"city":7}`},
+		{true, "small", `{ "city" : 7 }`, "small", `{"city":7}`},
+		{true, "", `{"city":`, "gpt-oss-20b", `"{\"city\":"`},
+		{false, "", `{"city":7}`, "big", `{"city":7}`},
+	} {
+		bad := fake.Response{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: c.args}}}
+		fast, main := fake.NewModel(text(`{"city":"Bern"}`)), fake.NewModel(bad, text("done"))
+		if !c.own {
+			main.Responses[1] = text(`{"city":"Bern"}`) // of the repair, and of step 1
+		}
+		root := agent("root", main, weather)
+		root.ModelName = "big"
+		if c.own {
+			root.RepairModel, root.RepairModelName = fast, c.name
+		}
+		res, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), nil, nil)
+		if err != nil || len(res.Steps) != 2 || res.Steps[0].Results[0].Text() != `{"city":"Bern"}` {
+			t.Fatalf("%+v: got %+v, %v", c, res, err)
+		}
+		requests := fast.RecordedRequests()
+		if !c.own {
+			requests = main.RecordedRequests()[1:2]
+		}
+		if n := len(main.RecordedRequests()); len(requests) != 1 || n != map[bool]int{true: 2, false: 3}[c.own] {
+			t.Fatalf("%+v: %d repairs, %d requests to the agent's model", c, len(requests), n)
+		}
+		req := requests[0].Request
+		if req.Model != c.want || len(req.Tools) != 0 || string(req.Settings.OutputSchema) != schema {
+			t.Errorf("%+v: the model %q, %d tools, the schema %s", c, req.Model, len(req.Tools), req.Settings.OutputSchema)
+		}
+		want := "The model tried to call \"weather\" with:\n" + c.lines + "\nThe tool accepts:\n" + schema + "\nPlease fix the inputs."
+		if diff := cmp.Diff([]llm.Message{llm.User(want)}, req.Messages); diff != "" {
+			t.Errorf("%+v: the prompt (-want +got):\n%s", c, diff)
+		}
+	}
+}
+
+// DA-37, DA-53, DA-58: the text, the steps, the calls and the results can be awaited, each after
+// the stream was consumed and without reading anything, also twice. Each step has its own calls
+// and results. After a failed run each fails with its error.
+func TestAwaitablesDA53DA58(t *testing.T) {
+	both := calls("a", "b")
+	both.Text = "first "
+	for _, consumed := range []bool{true, false} {
+		for _, first := range []string{"text", "steps", "calls", "results"} {
+			s := execute(t, nil, []loop.Tool{tool("a", "A"), tool("b", "B"), tool("c", "C")}, both, fake.Response{Calls: []fake.Call{{ID: "c3", Name: "c", Arguments: "{}"}}}, text("x"))
+			if consumed {
+				s.Consume(nil)
+			}
+			await := map[string]func() string{
+				"text": func() string { v, err := s.Text(); return fmt.Sprint(v, " ", err) },
+				"steps": func() string {
+					steps, err := s.Steps()
+					out := ""
+					for _, step := range steps {
+						for i, c := range step.Calls {
+							out += c.Name + "=" + step.Results[i].Text() + " "
+						}
+						out += "| "
+					}
+					return fmt.Sprint(out, err)
+				},
+				"calls":   func() string { v, err := s.ToolCalls(); return fmt.Sprint(len(v), " ", err) },
+				"results": func() string { v, err := s.ToolResults(); return fmt.Sprint(len(v), " ", err) },
+			}
+			want := map[string]string{"text": "x <nil>", "steps": "a=A b=B | c=C | | <nil>", "calls": "0 <nil>", "results": "0 <nil>"}
+			got := map[string]string{first: await[first]()}
+			for range 2 {
+				for name, f := range await {
+					got[name] = f()
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s first (-want +got):\n%s", first, diff)
+				}
+			}
+		}
+	}
+	s := execute(t, &deepagents.Options{Loop: loop.Config{MaxSteps: 1}}, []loop.Tool{tool("a", "A")}, calls("a"))
+	if c, err := s.ToolCalls(); err != nil || len(c) != 1 || c[0].Name != "a" {
+		t.Errorf("the calls of the last step: %+v, %v", c, err)
+	}
+	if r, err := s.ToolResults(); err != nil || len(r) != 1 || r[0].Text() != "A" {
+		t.Errorf("the results of the last step: %+v, %v", r, err)
+	}
+	failed := execute(t, nil, nil, fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}})
+	failed.Consume(nil) // DA-59: it settles without an error
+	checkAwaitables(t, failed, func(err error) bool { return strings.Contains(err.Error(), "boom") })
+}
+
+// checkAwaitables checks that each awaitable of a run fails with an error.
+func checkAwaitables(t *testing.T, s *deepagents.Stream, is func(error) bool) {
+	t.Helper()
+	_, err1 := s.Text()
+	_, err2 := s.Steps()
+	_, err3 := s.ToolCalls()
+	_, err4 := s.ToolResults()
+	for i, err := range []error{err1, err2, err3, err4} {
+		if err == nil || !is(err) {
+			t.Errorf("awaitable %d of a failed run: %v", i, err)
+		}
+	}
+}
+
+// DA-54: the UI stream of an executed run has the parts of a swarm without a hook, with and without
+// the reasoning.
+func TestUIStreamDA54(t *testing.T) {
+	first := calls("a")
+	first.Text, first.Reasoning = "one", "hm"
+	for _, opts := range []uistream.Options{{}, {OmitReasoning: true}} {
+		root := func() *deepagents.Agent { return agent("root", fake.NewModel(first, text("two")), tool("a", "A")) }
+		s, err := deepagents.Execute(t.Context(), root(), loop.Prompt("go"), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		swarm, err := deepagents.Swarm(t.Context(), root(), loop.Prompt("go"), nil, nil, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := slices.Collect(s.UI(opts)), slices.Collect(swarm)
+		if diff := cmp.Diff(b, a); diff != "" || len(a) < 10 {
+			t.Errorf("%d parts (-swarm +execute):\n%s", len(a), diff)
+		}
+		if got := slices.ContainsFunc(a, func(p uistream.Part) bool { return strings.HasPrefix(p.Type, "reasoning") }); got == opts.OmitReasoning {
+			t.Errorf("OmitReasoning %v: the parts contain reasoning: %v", opts.OmitReasoning, got)
+		}
+	}
+}
+
+// DA-57: the output mode changes the returned messages, and nothing else.
+func TestOutputModeDA57(t *testing.T) {
+	play := func(last bool) (*deepagents.Result, []*llm.Request) {
+		turn := calls("a")
+		turn.Usage, turn.Text = llm.Usage{InputTokens: 3, OutputTokens: 1}, "so"
+		m := fake.NewModel(turn, text("x"))
+		res, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), loop.Prompt("go"), middleware.NewVars(map[string]any{"user": "Ada"}), &deepagents.Options{LastMessage: last})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, m.Requests()
+	}
+	full, requests := play(false)
+	last, sameRequests := play(true)
+	if diff := cmp.Diff(requests, sameRequests); diff != "" {
+		t.Errorf("requests (-full_history +last_message):\n%s", diff)
+	}
+	if diff := cmp.Diff(full, last, cmpopts.IgnoreFields(deepagents.Result{}, "Messages", "State", "Loop"), cmpopts.IgnoreUnexported(loop.Step{})); diff != "" {
+		t.Errorf("results (-full_history +last_message):\n%s", diff)
+	}
+	if diff := cmp.Diff(full.State.Values(), last.State.Values()); diff != "" || len(full.Messages) != 3 || len(last.Messages) != 1 {
+		t.Errorf("%d and %d messages, states (-full_history +last_message):\n%s", len(full.Messages), len(last.Messages), diff)
+	}
+}
+
+// DA-60: a cancel in the middle of a response ends the context of the model and the stream. The text
+// that was read stays read, and the awaitables fail with an AbortError. A cancel after the end
+// changes nothing.
+func TestAbortDA60(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	clock := fake.NewClock()
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{{Chunks: []string{"a", "b", "c", "d"}, EventInterval: time.Second}}}
+	s, err := deepagents.Execute(ctx, agent("root", m), loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{Clock: clock}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read []string
+	for chunk := range s.TextStream() {
+		if read = append(read, chunk); len(read) == 2 {
+			cancel()
+		}
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, read); diff != "" {
+		t.Errorf("the text (-want +got):\n%s", diff)
+	}
+	if got := kinds(s); got != "text-delta text-delta abort" {
+		t.Errorf("the parts: %s", got)
+	}
+	checkAwaitables(t, s, func(err error) bool {
+		aborted, ok := errors.AsType[*deepagents.AbortError](err)
+		return ok && aborted.Name() == "AbortError"
+	})
+	ctx, cancel = context.WithCancel(t.Context())
+	whole, err := deepagents.Execute(ctx, agent("root", fake.NewModel(text("x"))), loop.Prompt("go"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole.Consume(nil)
+	cancel()
+	if got, err := whole.Text(); got != "x" || err != nil {
+		t.Errorf("after the end: %q, %v", got, err)
+	}
+}
+
+// The typed outputs of the finance bot.
+type (
+	searchPlan struct {
+		Searches []searchItem `json:"searches"`
+	}
+	searchItem struct {
+		Query  string `json:"query"`
+		Reason string `json:"reason"`
+	}
+	financeReport struct {
+		Summary  string `json:"summary"`
+		Markdown string `json:"markdown_report"`
+	}
+	verification struct {
+		Verified bool   `json:"verified"`
+		Issues   string `json:"issues"`
+	}
+)
+
+// typed returns an agent with an output of type T, and a function that runs it and decodes its
+// output.
+func typed[T any](t *testing.T, name string, m *fake.Model) func(prompt string) (T, error) {
+	t.Helper()
+	shape, err := middleware.OutputOf[T]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := agent(name, m)
+	a.Output = shape
+	return func(prompt string) (v T, err error) {
+		res, err := deepagents.Generate(t.Context(), a, loop.Prompt(prompt), nil, nil)
+		if err != nil {
+			return v, err
+		}
+		return v, json.Unmarshal(res.Output, &v)
+	}
+}
+
+// DA-48, DA-51, DA-52: the finance bot. A typed plan, one executed stream for each search, a typed
+// report and a typed verification of report.markdown_report, each with the prompt of the reference
+// documentation. The searches stream independently: the second one can be read before the first
+// has ended, a canceled one leaves the others whole, and the results are in the order of the plan.
+func TestFinanceBotDA48DA51DA52(t *testing.T) {
+	planModel := fake.NewModel(text(`{"searches":[{"query":"q1","reason":"r1"},{"query":"q2","reason":"r2"},{"query":"q3","reason":"r3"}]}`))
+	writeModel, verifyModel := fake.NewModel(text(`{"summary":"s","markdown_report":"# Report"}`)), fake.NewModel(text(`{"verified":true,"issues":"none"}`))
+	planner, writer, verifier := typed[searchPlan](t, "planner", planModel), typed[financeReport](t, "writer", writeModel), typed[verification](t, "verifier", verifyModel)
+	const query = "How is Apple doing?"
+
+	plan, err := planner("Query: " + query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := fake.NewClock()
+	delays := []time.Duration{30, 10, 20}
+	var log []string
+	results, searched := make([]string, len(plan.Searches)), make([]*fake.Model, len(plan.Searches))
+	wait, done := clock.Signal()
+	for i, item := range plan.Searches {
+		searched[i] = &fake.Model{Clock: clock, Responses: []fake.Response{{Chunks: []string{"found ", item.Query}, EventInterval: delays[i] * time.Millisecond}}}
+		s, err := deepagents.Execute(t.Context(), agent("search", searched[i]), loop.Prompt("Search term: "+item.Query+"\nReason: "+item.Reason), nil, &deepagents.Options{Loop: loop.Config{Clock: clock}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock.Go(func() {
+			defer done()
+			for chunk := range s.TextStream() {
+				log = append(log, fmt.Sprint(i+1, " ", chunk))
+			}
+			if results[i], err = s.Text(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range plan.Searches {
+		wait()
+	}
+	if first, second := slices.Index(log, "1 found "), slices.Index(log, "2 found "); first < 0 || second > slices.Index(log, "1 q1") || slices.Index(log, "2 q2") > slices.Index(log, "1 q1") {
+		t.Errorf("the chunks of the searches: %q", log)
+	}
+	report, err := writer("Query: " + query + "\nResults: " + strings.Join(results, ", "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified, err := verifier(report.Markdown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(verification{true, "none"}, verified); diff != "" || report.Summary != "s" {
+		t.Errorf("the report %+v, verification (-want +got):\n%s", report, diff)
+	}
+	var prompts []string
+	for _, m := range slices.Concat([]*fake.Model{planModel}, searched, []*fake.Model{writeModel, verifyModel}) {
+		list := m.Requests()
+		prompts = append(prompts, list[0].Messages[0].Text())
+		if len(list) != 1 || len(list[0].Messages) != 1 {
+			t.Errorf("%d requests with %d messages", len(list), len(list[0].Messages))
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"Query: " + query, "Search term: q1\nReason: r1", "Search term: q2\nReason: r2", "Search term: q3\nReason: r3",
+		"Query: " + query + "\nResults: found q1, found q2, found q3", "# Report",
+	}, prompts); diff != "" {
+		t.Errorf("prompts (-want +got):\n%s", diff)
+	}
+}
+
+// DA-52: a canceled search leaves the others whole.
+func TestCancelOneSearchDA52(t *testing.T) {
+	texts := make([]string, 3)
+	errs := make([]error, 3)
+	for i := range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s, err := deepagents.Execute(ctx, agent("search", fake.NewModel(fake.Response{Chunks: []string{"found ", fmt.Sprint(i)}})), loop.Prompt("go"), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range s.TextStream() {
+			if i == 1 {
+				cancel()
+			}
+		}
+		texts[i], errs[i] = s.Text()
+	}
+	if aborted, ok := errors.AsType[*deepagents.AbortError](errs[1]); !ok || errs[0] != nil || errs[2] != nil {
+		t.Errorf("errors %v, %v", errs, aborted)
+	}
+	if diff := cmp.Diff([]string{"found 0", "", "found 2"}, texts); diff != "" {
+		t.Errorf("texts (-want +got):\n%s", diff)
+	}
+}
