@@ -19,6 +19,10 @@ import (
 func Members(raw json.RawMessage, names ...string) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		raw := Member(raw, names...)
+		if places := placesOf(raw); places != nil {
+			members(raw, places)(yield)
+			return
+		}
 		d := jsonio.NewValidDec(jsonio.View(raw))
 		if d.Peek() != '{' {
 			return
