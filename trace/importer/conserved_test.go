@@ -127,7 +127,7 @@ func lost(source, content map[string]int) (names []string) {
 
 // repeating are the formats and forms whose recordings repeat messages, texts or calls. Their
 // runs have each leaf at least once.
-var repeating = map[string]bool{"messages/ui-4": true, "tau2-bench": true, "adk-session": true, "inspect": true, "langfuse": true, "openinference": true, "otel": true, "langchain": true, "langsmith": true}
+var repeating = map[string]bool{"messages/ui-4": true, "tau2-bench": true, "adk-session": true, "inspect": true, "langfuse": true, "langfuse-rows": true, "openinference": true, "otel": true, "langchain": true, "langsmith": true}
 
 // kindNames are roles and types, which attributes of spans have under names of their own. Names of
 // attributes do not count either.
@@ -336,6 +336,7 @@ var examples = withBodies(map[string]string{
 	"tau2-bench":       tau2Run,
 	"inspect":          `{"eval":{"task":"t"},"results":{"scores":[]},"samples":[{"id":1,"epoch":1,"input":"hi","target":"yo","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"reasoning","reasoning":"hm","signature":"s"},{"type":"text","text":"yo"}],"tool_calls":[{"id":"c1","function":"f","arguments":{"x":1},"type":"function"}]},{"role":"tool","content":"fine","tool_call_id":"c1","function":"f","error":{"type":"timeout","message":"late"}}],"output":{"choices":[{"message":{"role":"assistant","content":"yo"}}],"usage":{"input_tokens":3}},"scores":{"m":{"value":"C","explanation":"e"}},"attachments":{"k":"yo"},"model_usage":{"m":{"input_tokens":3}}}]}`,
 	"langfuse":         langfuseExample,
+	"langfuse-rows":    langfuseRows,
 	"claude-agent-sdk": sdkExample,
 	"atif":             atifExample,
 	"langchain":        langChainExample,

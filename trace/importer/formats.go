@@ -64,6 +64,7 @@ func formats() []Format {
 		{Name: "adk-result", sniff: format.SniffADKResult, read: format.ADKResult},
 		{Name: "adk-session", sniff: format.SniffADKSession, read: format.ADKSession},
 		{Name: "langfuse", sniff: spans.SniffLangfuse, read: spans.Langfuse},
+		{Name: "langfuse-rows", WholeFile: true, sniff: spans.SniffLangfuseRows, runs: (*walker).sessions, records: spans.NewLangfuseRows},
 		{Name: "otel", WholeFile: true, sniff: spans.SniffTelemetry, runs: (*walker).spans},
 		// A streaming response of a model.
 		{Name: "stream", WholeFile: true, sniff: format.SniffStream, runs: (*walker).stream},

@@ -95,7 +95,7 @@ func newRows(m *Mapping) (*rows, error) {
 func (w *walker) table() {
 	w.read = w.row
 	if w.csv != nil {
-		w.records()
+		w.records(w.record)
 	} else {
 		w.concurrently()
 		w.values()
@@ -201,6 +201,12 @@ func (s *Source) openCSV() error {
 	if t.columns, err = t.Read(); err != nil {
 		return s.csvError(nil, err)
 	}
+	seen := map[string]int{}
+	for i, name := range t.columns {
+		if seen[name]++; seen[name] > 1 {
+			t.columns[i] = fmt.Sprintf("%s (%d)", name, seen[name])
+		}
+	}
 	for _, p := range s.rows.all {
 		if len(p.Names) > 1 || !slices.Contains(t.columns, p.Names[0]) {
 			err := fmt.Errorf("no column %s, the %s: want one of /%s", p.Text, p.What, strings.Join(t.columns, ", /"))
@@ -211,9 +217,9 @@ func (s *Source) openCSV() error {
 	return nil
 }
 
-// records gives the rows of CSV. After an invalid record it continues if the end of the
+// records reads the rows of CSV. After an invalid record it continues if the end of the
 // record is known.
-func (w *walker) records() {
+func (w *walker) records(read func(record []string)) {
 	for !w.stopped {
 		w.csv.in.reset(w.in.maxValue())
 		record, err := w.csv.Read()
@@ -227,18 +233,39 @@ func (w *walker) records() {
 				return
 			}
 		default:
-			w.record(record)
+			read(record)
 		}
 	}
 }
 
+func (w *walker) csvLine() int {
+	line, _ := w.csv.FieldPos(0)
+	return line
+}
+
+// csvObject returns a record as an object. A field may be JSON. An empty field is a missing value.
+func (w *walker) csvObject(record []string) json.RawMessage {
+	var o tree.Object
+	for i, text := range record {
+		begin := strings.TrimSpace(text)
+		switch {
+		case text == "":
+		case (begin[:min(1, len(begin))] == "{" || begin[:min(1, len(begin))] == "[") && jsonio.ValidText(text):
+			o.Raw(w.csv.columns[i], text)
+		default:
+			o.Text(w.csv.columns[i], text)
+		}
+	}
+	return append(json.RawMessage(nil), cmp.Or(string(o.JSON()), "{}")...)
+}
+
 // record gives a record as a run. An empty field is a missing value.
 func (w *walker) record(record []string) {
-	line, _ := w.csv.FieldPos(0)
+	line := w.csvLine()
 	run := w.begin(line)
 	run.Meta = make(map[string]json.RawMessage, len(record))
 	for i, text := range record {
-		if _, ok := run.Meta[w.csv.columns[i]]; !ok && text != "" {
+		if text != "" {
 			run.Meta[w.csv.columns[i]] = jsonio.AppendString(nil, text)
 		}
 	}

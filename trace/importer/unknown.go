@@ -26,6 +26,7 @@ var memberNames = map[string][]string{
 	"langsmith":        {"post", "patch", "run_type", "dotted_order"},
 	"managed-agents":   {"processed_at", "session_thread_id"},
 	"langfuse":         {"trace", "observations"},
+	"langfuse-rows":    {"traceId", "parentObservationId"},
 	"adk-set":          {"eval_set_id", "eval_cases"},
 	"adk-result":       {"eval_set_result_id", "eval_case_results"},
 	"adk-session":      {"events", "app_name", "user_id"},

@@ -274,7 +274,11 @@ func (w *walker) sessions() {
 			give(reader.Add(raw, run.Line))
 		}
 	}
-	w.values()
+	if w.csv != nil {
+		w.records(func(record []string) { w.run(element{string(w.csvObject(record)), w.csvLine(), "", true}) })
+	} else {
+		w.values()
+	}
 	give(reader.Runs())
 	w.yield = yield
 }

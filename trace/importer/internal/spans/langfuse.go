@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -52,6 +53,22 @@ type langfuse struct {
 	run   *format.Run
 	path  string // of the observations
 	spans []recordedSpan
+	// Of rows: each is an observation, which has a line of its own.
+	rows   bool
+	lines  []format.Element
+	unread tree.List
+}
+
+// reportPart reports a part of the observation with this index.
+func (t *langfuse) reportPart(n int, member, text string, args ...any) {
+	path := t.path + "[" + strconv.Itoa(n) + "]" + member
+	if t.rows {
+		path = strings.TrimPrefix(t.lines[n].Path+member, ".")
+	}
+	t.run.ReportUnknown(path, text, args...)
+	if t.rows {
+		t.run.Unknown[len(t.run.Unknown)-1].Line = t.lines[n].Line
+	}
 }
 
 // observationRanks are the types of observations. Those that are not calls of a model have the
@@ -103,24 +120,23 @@ func (t *langfuse) member(name string) json.RawMessage {
 // call reads the messages of the observation with this index if it is a call of a model.
 func (t *langfuse) call(n int) {
 	s := &t.spans[n]
-	path := t.path + "[" + strconv.Itoa(n) + "]"
 	kind := tree.Scalar(s.raw, "type")
 	rank, known := observationRanks[kind]
 	if !known {
-		t.run.ReportUnknown(path, "the observation %q has the unknown type %q", tree.Scalar(s.raw, "name"), kind)
+		t.reportPart(n, "", "the observation %q has the unknown type %q", tree.Scalar(s.raw, "name"), kind)
 	}
 	if rank == 0 {
 		return
 	}
 	call := modelcall.Read(tree.Member(s.raw, "input"), tree.Member(s.raw, "output"))
 	for _, err := range call.Errs {
-		t.run.ReportUnknown(path+"."+err.Member, "the messages of the model call %q cannot be read: %w", tree.Scalar(s.raw, "name"), err.Err)
+		t.reportPart(n, "."+err.Member, "the messages of the model call %q cannot be read: %w", tree.Scalar(s.raw, "name"), err.Err)
 	}
 	if len(call.Input)+len(call.Output) > 0 {
 		s.call = &modelCall{Call: call, rank: rank, start: timeOf(tree.Scalar(s.raw, "startTime"))}
 		s.rest = tree.Without(s.raw, call.Read...)
 	} else if call.Errs == nil && kind == "GENERATION" {
-		t.run.ReportUnknown(path, "the model call %q has no messages: let the program send its input and output to Langfuse", tree.Scalar(s.raw, "name"))
+		t.reportPart(n, "", "the model call %q has no messages: let the program send its input and output to Langfuse", tree.Scalar(s.raw, "name"))
 	}
 }
 
