@@ -205,6 +205,9 @@ func forms() []form {
 // calls its model with. An object in another form that is an output is the JSON that the model
 // returned.
 func (r *reader) object(object json.RawMessage, role llm.Role) error {
+	if message.IsSerialized(object) {
+		return r.serialized(object, role)
+	}
 	if ok, err := r.body(object); ok {
 		return err
 	}
@@ -240,6 +243,20 @@ func (r *reader) body(object json.RawMessage) (ok bool, err error) {
 	r.remains = true
 	r.messages = slices.Concat(r.messages, message.System(req.System), req.Messages)
 	return true, nil
+}
+
+// serialized reads a message that LangChain has serialized, or an object of its with messages, such as a
+// prompt or a generation.
+func (r *reader) serialized(object json.RawMessage, role llm.Role) error {
+	r.remains = true // the class
+	if !message.IsLangChain(object) {
+		return r.value(tree.Member(object, "kwargs"), role)
+	}
+	plain, err := message.LangChain(object)
+	if err == nil {
+		r.add(plain)
+	}
+	return err
 }
 
 // whole reads an object that is a message.
@@ -369,12 +386,7 @@ func (r *reader) message(m json.RawMessage, role llm.Role) error {
 		return r.message(inner, role)
 	}
 	if message.IsSerialized(m) {
-		plain, err := message.LangChain(m)
-		if err != nil {
-			return err
-		}
-		r.add(plain)
-		return nil
+		return r.serialized(m, role)
 	}
 	switch {
 	case !message.AreStrings(m, "role", "type", "name"):
