@@ -167,6 +167,7 @@ var table = []packageRule{
 	{
 		name: "trace/importer/internal/format", does: "one file for each format of recordings",
 		not:      "files, memory limits",
+		large:    "The formats are independent of each other, one file each, and share the type of a run.",
 		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "providers/anthropic", "providers/openai/responses", "providers/protocol", "trace/importer/internal/body", "trace/importer/internal/message", "trace/importer/internal/tree"},
 	},
 	{
