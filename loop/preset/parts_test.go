@@ -70,7 +70,7 @@ func TestPartsOtherOptions(t *testing.T) {
 				"agentier":   {"onToolCall", "onToolResult", "onComplete"},
 				"deepagents": {"tool-call c1", "tool-result c1!", "tool-call c2", "tool-result c2", "text-delta"},
 				"agentloop":  {"tool_call_start c1", "tool_call_end c1", "tool_call_start c2", "tool_call_end c2", "step_start", "text", "step_end", "done"},
-				"reactagent": {"toolStarted c1", "toolCompleted c1!", "toolStarted c2", "toolCompleted c2", "token", "completed"},
+				"reactagent": {"toolStarted c1", "toolCompleted c1!", "toolStarted c2", "toolCompleted c2", "token", "modelCompleted", "completed"},
 			},
 		},
 		{
@@ -86,7 +86,7 @@ func TestPartsOtherOptions(t *testing.T) {
 					"step_start", "tool_call_start client1_0", "tool_call_start server2_1", "tool_call_start ghost3_2",
 					"tool_call_end server2_1", "tool_call_end ghost3_2", "step_end", "done",
 				},
-				"reactagent": {"toolStarted server2_1", "toolCompleted server2_1", "toolStarted ghost3_2", "toolCompleted ghost3_2!", "completed"},
+				"reactagent": {"modelCompleted", "toolStarted server2_1", "toolCompleted server2_1", "toolStarted ghost3_2", "toolCompleted ghost3_2!", "completed"},
 			},
 		},
 		{
@@ -96,7 +96,7 @@ func TestPartsOtherOptions(t *testing.T) {
 				"agentier":   {"onComplete"},
 				"deepagents": {"tool-call server1_0"},
 				"agentloop":  {"step_start", "step_end", "done"},
-				"reactagent": {"completed"},
+				"reactagent": {"modelCompleted", "completed"},
 			},
 		},
 		{
@@ -106,7 +106,7 @@ func TestPartsOtherOptions(t *testing.T) {
 				"agentier":   {"onComplete"},
 				"deepagents": {"text-delta"},
 				"agentloop":  {"step_start", "text", "step_end", "done"},
-				"reactagent": {"token", "completed"},
+				"reactagent": {"token", "modelCompleted", "completed"},
 			},
 		},
 		{
@@ -116,7 +116,7 @@ func TestPartsOtherOptions(t *testing.T) {
 				"agentier":   {"onComplete"},
 				"deepagents": {"text-delta"},
 				"agentloop":  {"step_start", "text", "step_end", "done"},
-				"reactagent": {"token", "completed"},
+				"reactagent": {"token", "modelCompleted", "completed"},
 			},
 		},
 	} {

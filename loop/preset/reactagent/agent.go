@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -33,16 +34,22 @@ type Config struct {
 	ContextWindow int
 }
 
-// Agent is an agent of the reference loop. It is immutable and safe for use by many
-// goroutines. Its runs share only the threads.
+// Agent is an agent of the reference loop. It is immutable except for its context window, and
+// safe for use by many goroutines. Its runs share only the threads.
 type Agent struct {
 	agent      *loop.Agent
 	stack      []string
 	memory     *Memory
 	log        func(llm.Message) error
-	window     int
-	summarizer *middleware.Summarizer // nil without summaries
-	writer     llm.Model              // model that writes summaries; nil means the agent's model
+	window     *contextWindow
+	summarizer func() middleware.Summarizer // nil without summaries
+	writer     llm.Model                    // model that writes summaries; nil means the agent's model
+}
+
+// contextWindow is the context window of an agent, which its summaries use.
+type contextWindow struct {
+	known int          // that of the configuration or the model; 0 means unknown
+	set   atomic.Int64 // that of SetContextWindow; 0 means none
 }
 
 // New returns an agent as createAgent does. Its tools are those of cfg, then those of its
@@ -54,7 +61,7 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 	disabled := func(name string) bool { return slices.Contains(cfg.DisabledTools, name) }
 	c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t loop.Tool) bool { return disabled(t.Name) })
 	c.Middleware = slices.Clone(c.Middleware)
-	a := &Agent{memory: cfg.Memory, log: cfg.Log, window: window(model, cfg.ContextWindow)}
+	a := &Agent{memory: cfg.Memory, log: cfg.Log, window: &contextWindow{known: window(model, cfg.ContextWindow)}}
 	for i, p := range c.Middleware {
 		a.stack = append(a.stack, p.Name)
 		c.Middleware[i] = without(p, disabled)
@@ -92,14 +99,22 @@ func window(model llm.Model, own int) int {
 }
 
 // ContextWindow returns the number of tokens that the model accepts, if it is known.
-func (a *Agent) ContextWindow() (tokens int, ok bool) { return a.window, a.window > 0 }
+func (a *Agent) ContextWindow() (tokens int, ok bool) {
+	tokens = cmp.Or(int(a.window.set.Load()), a.window.known)
+	return tokens, tokens > 0
+}
+
+// SetContextWindow sets the number of tokens that the model accepts. Summaries of the next runs
+// and of [Agent.Compact] use it, whatever the window of the configuration is; 0 lets them use
+// that one again. A run fails if it is not above the Reserve of the configuration.
+func (a *Agent) SetContextWindow(tokens int) { a.window.set.Store(int64(max(tokens, 0))) }
 
 // Stack returns the names of the agent's middleware, the outermost first.
 func (a *Agent) Stack() []string { return slices.Clone(a.stack) }
 
 // Run answers the input and reports whether it succeeded. It returns no error; the last event
 // contains it as Err. Run calls onEvent for each event, one at a time, on the goroutine of the
-// caller; nil creates no events.
+// caller, where no tool runs; nil creates no events.
 //
 // thread names a stored conversation. The input follows the messages of the thread, and the
 // messages of a successful run are stored. Without a name or a Memory, no thread is used. If
@@ -128,10 +143,12 @@ func (a *Agent) Events(ctx context.Context, input []llm.Message, thread string) 
 			yield(Event{Type: "failed", Err: err})
 			return
 		}
-		for e := range Parts(r.agent.Start(ctx, r.in).Events()) {
+		next, stop := iter.Pull(Parts(r.agent.Start(ctx, r.in).Events())) // runs the tools on another goroutine
+		defer stop()
+		for e, ok := next(); ok; e, ok = next() {
 			if e.Type == "completed" {
 				if err := r.save(ctx); err != nil {
-					e = Event{Type: "failed", Err: err}
+					e.Type, e.Err = "failed", err
 				}
 			}
 			if !yield(e) {
@@ -202,26 +219,28 @@ func keepThread(in []llm.Message, conversation *[]llm.Message) loop.Middleware {
 
 // Compact summarizes a thread now, whatever its length, and stores the result. It returns
 // nil if there is no memory, no such thread, no summary configuration or nothing to
-// summarize.
-func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compaction, error) {
+// summarize, and if the memory or the summary fails; the thread is then unchanged. It does not
+// panic. The trace of the summary (Config.Sink) has the error of its model call.
+func (a *Agent) Compact(ctx context.Context, thread string) (done *middleware.Compaction) {
 	if a.memory == nil || thread == "" || a.summarizer == nil {
-		return nil, nil
+		return nil
 	}
+	defer func() { // an Archive function may panic
+		if recover() != nil {
+			done = nil
+		}
+	}()
 	messages, err := a.memory.Load(ctx, thread)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		done, err = a.summarizer().Compact(ctx, messages, a.callWriter)
 	}
-	done, err := a.summarizer.Compact(ctx, messages, a.callWriter)
-	if err != nil {
-		return nil, fmt.Errorf("reactagent: summarizing the thread %q: %w", thread, err)
-	}
-	if done != nil {
+	if err == nil && done != nil {
 		err = a.memory.Save(ctx, thread, done.Messages)
 	}
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	return done, nil
+	return done
 }
 
 // callWriter makes one model call in a separate run.

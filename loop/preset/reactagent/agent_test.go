@@ -191,8 +191,8 @@ func TestRunResult(t *testing.T) {
 		ok    bool
 		want  []string
 	}{
-		"succeeds": {[]fake.Response{text("done")}, true, []string{`{"type":"token","text":"done"}`, `{"type":"completed"}`}},
-		"fails":    {[]fake.Response{{Err: boom}}, false, []string{`{"type":"failed","error":"loop: step 0: boom"}`}},
+		"succeeds": {[]fake.Response{text("done")}, true, []string{`{"type":"token","text":"done"}`, `{"type":"modelCompleted"}`, `{"type":"completed"}`}},
+		"fails":    {[]fake.Response{{Err: boom}}, false, []string{`{"type":"modelCompleted","isError":true}`, `{"type":"failed","error":"loop: step 0: boom"}`}},
 	} {
 		b := newBench(t, c.turns...)
 		ok, events := b.run(b.agent(reactagent.Config{}), "", "go")
@@ -206,7 +206,7 @@ func TestRunResult(t *testing.T) {
 	}
 	b := newBench(t, fake.Response{Err: boom})
 	for e := range b.agent(reactagent.Config{}).Events(t.Context(), []llm.Message{llm.User("go")}, "") {
-		if e.Type != "failed" || !errors.Is(e.Err, boom) {
+		if e.Type != "modelCompleted" && (e.Type != "failed" || !errors.Is(e.Err, boom)) {
 			t.Errorf("got %+v", e)
 		}
 	}
@@ -302,9 +302,9 @@ func TestMemoryFails(t *testing.T) {
 		want   []string
 	}{
 		{&broken{load: true}, []string{`{"type":"failed","error":"reactagent: loading the thread \"t\": disk on fire"}`}},
-		{&broken{save: true}, []string{`{"type":"token","text":"x"}`, `{"type":"failed","error":"reactagent: saving the thread \"t\": disk on fire"}`}},
+		{&broken{save: true}, []string{`{"type":"token","text":"x"}`, `{"type":"modelCompleted"}`, `{"type":"failed","error":"reactagent: saving the thread \"t\": disk on fire"}`}},
 		{&broken{load: true, panics: true}, []string{`{"type":"failed","error":"reactagent: loading the thread \"t\": the memory panicked: disk gone"}`}},
-		{&broken{save: true, panics: true}, []string{`{"type":"token","text":"x"}`, `{"type":"failed","error":"reactagent: saving the thread \"t\": the memory panicked: disk gone"}`}},
+		{&broken{save: true, panics: true}, []string{`{"type":"token","text":"x"}`, `{"type":"modelCompleted"}`, `{"type":"failed","error":"reactagent: saving the thread \"t\": the memory panicked: disk gone"}`}},
 	} {
 		b := newBench(t, text("x"))
 		ok, events := b.run(b.agent(reactagent.Config{Memory: c.memory.memory()}), "t", "go")
@@ -382,7 +382,7 @@ func TestRunsConcurrently(t *testing.T) {
 			}
 			var types []string
 			ok := a.Run(t.Context(), []llm.Message{llm.User(fmt.Sprint("run ", n))}, thread, func(e reactagent.Event) { types = append(types, e.Type) })
-			if !ok || len(types) != 18 || types[17] != "completed" {
+			if !ok || len(types) != 20 || types[19] != "completed" {
 				t.Errorf("run %d: got %t, %q", n, ok, types)
 			}
 		})
@@ -490,9 +490,9 @@ func TestCompact(t *testing.T) {
 	for n := range 10 {
 		b.run(a, "t", fmt.Sprint("question ", n))
 	}
-	done, err := a.Compact(t.Context(), "t")
-	if err != nil || done == nil || done.Summary != "they counted" || len(done.Replaced) != 14 {
-		t.Fatalf("got %+v, %v", done, err)
+	done := a.Compact(t.Context(), "t")
+	if done == nil || done.Summary != "they counted" || len(done.Replaced) != 14 {
+		t.Fatalf("got %+v", done)
 	}
 	req := b.model.RecordedRequests()[10].Request
 	if req.Model != "m" || len(req.Tools) != 0 || !strings.HasPrefix(req.System, "You sum up") || !strings.HasPrefix(req.Messages[0].Text(), "user: question 0\nassistant: answer 0\n") {
@@ -510,54 +510,62 @@ func TestCompact(t *testing.T) {
 	if err := memory.Save(t.Context(), "short", short); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := a.Compact(t.Context(), "short"); err != nil || done == nil || len(done.Messages) != 4 || len(done.Replaced) != 2 {
-		t.Errorf("a short thread: got %+v, %v", done, err)
+	if done := a.Compact(t.Context(), "short"); done == nil || len(done.Messages) != 4 || len(done.Replaced) != 2 {
+		t.Errorf("a short thread: got %+v", done)
 	}
 }
 
-// RA-42: there is nothing to summarize without a memory, a thread or a summary
-// configuration. A failure is an error and does not change the thread.
+// RA-42: Compact returns nil if there is nothing to summarize, and if the memory, the model, the
+// settings or the archive fails, which then leaves the thread unchanged. It never panics.
 func TestCompactNothing(t *testing.T) {
 	thread := []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}
-	memory := &reactagent.Memory{}
-	if err := memory.Save(t.Context(), "t", thread); err != nil {
-		t.Fatal(err)
+	kept := func() *broken {
+		b := &broken{}
+		if err := b.Save(t.Context(), "t", thread); err != nil {
+			t.Fatal(err)
+		}
+		return b
 	}
 	for name, c := range map[string]struct {
-		cfg    reactagent.DeepConfig
-		thread string
+		load, save, panics bool
+		cfg                reactagent.DeepConfig
+		thread             string
+		turn               fake.Response
 	}{
-		"no memory":    {reactagent.DeepConfig{}, "t"},
-		"no name":      {reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}}, ""},
-		"no thread":    {reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}}, "u"},
-		"no summaries": {reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}, NoSummary: true}, "t"},
+		"no name":         {thread: ""},
+		"no thread":       {thread: "u"},
+		"no summaries":    {thread: "t", cfg: reactagent.DeepConfig{NoSummary: true}},
+		"not loaded":      {thread: "t", load: true},
+		"not saved":       {thread: "t", save: true, turn: text("short")},
+		"panics":          {thread: "t", save: true, panics: true, turn: text("short")},
+		"no response":     {thread: "t", turn: fake.Response{Err: errors.New("boom")}},
+		"an empty one":    {thread: "t"},
+		"not archived":    {thread: "t", turn: text("short"), cfg: archiving(func() error { return errors.New("full") })},
+		"archiver panics": {thread: "t", turn: text("short"), cfg: archiving(func() error { panic("full") })},
 	} {
-		if done, err := newBench(t).deep(c.cfg).Compact(t.Context(), c.thread); done != nil || err != nil {
-			t.Errorf("%s: got %+v, %v", name, done, err)
+		memory := kept()
+		memory.load, memory.save, memory.panics = c.load, c.save, c.panics
+		c.cfg.Memory = memory.memory()
+		if done := newBench(t, c.turn).deep(c.cfg).Compact(t.Context(), c.thread); done != nil {
+			t.Errorf("%s: got %+v", name, done)
+		}
+		memory.load, memory.save = false, false
+		if left, err := memory.Load(t.Context(), "t"); err != nil || !cmp.Equal(left, thread) {
+			t.Errorf("%s: the thread is %q, %v", name, short(left), err)
 		}
 	}
-	saving, loading := &broken{}, &broken{load: true}
-	if err := saving.Save(t.Context(), "t", thread); err != nil {
-		t.Fatal(err)
+	if done := newBench(t).deep(reactagent.DeepConfig{}).Compact(t.Context(), "t"); done != nil {
+		t.Errorf("no memory: got %+v", done)
 	}
-	saving.save = true
-	for want, c := range map[string]struct {
-		memory *reactagent.Memory
-		turn   fake.Response
-	}{
-		`reactagent: loading the thread "t": disk on fire`:             {loading.memory(), fake.Response{}},
-		`reactagent: saving the thread "t": disk on fire`:              {saving.memory(), text("short")},
-		`reactagent: summarizing the thread "t": loop: step 0: boom`:   {memory, fake.Response{Err: errors.New("boom")}},
-		`reactagent: summarizing the thread "t": the summary is empty`: {memory, fake.Response{}},
-	} {
-		done, err := newBench(t, c.turn).deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: c.memory}}).Compact(t.Context(), "t")
-		if done != nil || err == nil || err.Error() != want {
-			t.Errorf("got %+v, %v, want %s", done, err, want)
-		}
+	a := newBench(t, text("short")).deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: kept().memory()}, Summary: middleware.Summarizer{Reserve: 10}})
+	a.SetContextWindow(5)
+	if done := a.Compact(t.Context(), "t"); done != nil {
+		t.Errorf("a window that is too small: got %+v", done)
 	}
-	if kept, _ := memory.Load(t.Context(), "t"); len(kept) != 3 {
-		t.Errorf("kept %q", short(kept))
-	}
+}
+
+func archiving(archive func() error) reactagent.DeepConfig {
+	return reactagent.DeepConfig{Summary: middleware.Summarizer{Archive: func(context.Context, []llm.Message) error { return archive() }}}
 }
 
 // Another model may write summaries. It receives its own model name.
@@ -572,10 +580,10 @@ func TestCompactByAnotherModel(t *testing.T) {
 		Config:  reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "a"}, OnStep: func(loop.Step) { t.Error("a step of the agent's") }}},
 		Summary: middleware.Summarizer{Model: writer, ModelName: "small", Prompt: "sum up"},
 	})
-	done, err := a.Compact(t.Context(), "t")
+	done := a.Compact(t.Context(), "t")
 	req := writer.RecordedRequests()[0].Request
-	if err != nil || done.Summary != "short" || req.Model != "small" || req.System != "sum up" || req.ToolChoice != (llm.ToolChoice{}) || len(req.Tools) != 0 || len(b.model.RecordedRequests()) != 0 {
-		t.Errorf("got %+v, %v, request %+v", done, err, req)
+	if done == nil || done.Summary != "short" || req.Model != "small" || req.System != "sum up" || req.ToolChoice != (llm.ToolChoice{}) || len(req.Tools) != 0 || len(b.model.RecordedRequests()) != 0 {
+		t.Errorf("got %+v, request %+v", done, req)
 	}
 }
 

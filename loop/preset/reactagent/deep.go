@@ -27,7 +27,7 @@ type DeepConfig struct {
 	// AskUser, if not nil, answers the model's requests for user input.
 	AskUser func(context.Context, []middleware.Question) ([]string, error)
 	// NoFilesystem omits the tools for files. NoGeneralPurpose omits the groups web,
-	// search, text, git and shell.
+	// search, text, git and shell, which have no tools yet.
 	NoFilesystem, NoGeneralPurpose bool
 	// GeneralPurposeAgent adds a sub-agent with the name general-purpose and the
 	// agent's own tools and system prompt. Like all sub-agents, it has none of the
@@ -60,7 +60,8 @@ type SubAgent struct {
 // middleware: its own tasks (write_todos), files, sub-agents (task), the general-purpose
 // tools, the middleware of cfg, user input, approval, summaries. cfg may be nil.
 func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
-	cfg = cmp.Or(cfg, &DeepConfig{})
+	given := *cmp.Or(cfg, &DeepConfig{})
+	cfg = &given // the summaries of each run read it
 	s, err := newStack(model, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("reactagent: %w", err)
@@ -71,18 +72,19 @@ func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.summarizer, a.writer = s.summarizer, cfg.Summary.Model
+	a.summarizer, a.writer, a.window = s.summarizer, cfg.Summary.Model, s.window
 	return a, nil
 }
 
 // stack is the middleware of a deep agent. The list of a disabled feature is empty.
 type stack struct {
 	todos, files, subagents, askUser, human, summary []loop.Middleware
-	summarizer                                       *middleware.Summarizer
+	window                                           *contextWindow
+	summarizer                                       func() middleware.Summarizer
 }
 
 func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
-	s = &stack{todos: []loop.Middleware{middleware.Todos()}}
+	s = &stack{todos: []loop.Middleware{middleware.Todos()}, window: &contextWindow{known: window(model, cfg.ContextWindow)}}
 	add := func(to *[]loop.Middleware) func(loop.Middleware, error) {
 		return func(m loop.Middleware, failed error) { *to, err = []loop.Middleware{m}, cmp.Or(err, failed) }
 	}
@@ -100,15 +102,30 @@ func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
 		add(&s.human)(middleware.HumanInTheLoop(cfg.Approve, cfg.InterruptOn))
 	}
 	if !cfg.NoSummary {
-		c := cfg.Summary
-		c.Window = cmp.Or(c.Window, window(model, cfg.ContextWindow))
-		s.summarizer = &c
-		add(&s.summary)(c.Middleware())
+		s.summarizer = func() middleware.Summarizer {
+			z := cfg.Summary
+			z.Window = cmp.Or(int(s.window.set.Load()), z.Window, s.window.known)
+			return z
+		}
+		add(&s.summary)(s.summaries())
 	}
 	if err == nil {
 		add(&s.subagents)(s.tasks(model, cfg))
 	}
 	return s, err
+}
+
+// summaries returns middleware that summarizes with the context window at the start of each run.
+func (s *stack) summaries() (loop.Middleware, error) {
+	m, err := s.summarizer().Middleware()
+	m.New = func(info loop.RunInfo) loop.Hooks {
+		now, err := s.summarizer().Middleware()
+		if err != nil {
+			return loop.Hooks{Start: func(context.Context) (context.Context, error) { return nil, err }}
+		}
+		return now.New(info)
+	}
+	return m, err
 }
 
 func (s *stack) list(cfg *DeepConfig) []loop.Middleware {

@@ -71,37 +71,16 @@ func TestDeepAgentMiddlewareOrder(t *testing.T) {
 }
 
 // RA-04: with the zero value, a run sends the tools of the stack and has a step limit of
-// 24.
+// 24. RA-83: the general-purpose groups add no tool that cannot work.
 func TestDeepDefaults(t *testing.T) {
 	b := newBench(t, text("done"))
 	b.run(b.deep(reactagent.DeepConfig{}), "", "go")
-	want := strings.Fields("write_todos ls read_file write_file edit_file mkdir fetch curl grep glob tree head tail diff git_status git_diff git_log git_show git_blame shell")
+	want := strings.Fields("write_todos ls read_file write_file edit_file mkdir")
 	if diff := cmp.Diff(want, b.offered(0)); diff != "" {
 		t.Errorf("offered (-want +got):\n%s", diff)
 	}
 	if n, _ := of[trace.RunStart](b.all)[0].Options.Lookup("max_steps"); n != "24" {
 		t.Errorf("the step limit is %s", n)
-	}
-}
-
-// RA-57, RA-58, RA-59, RA-60, RA-61: the tools of the groups are only names. A call
-// returns an error with the message that the tool is not implemented.
-func TestGroupToolsFail(t *testing.T) {
-	for group, tools := range map[string]string{
-		"web": "fetch curl", "search": "grep glob tree", "text": "head tail diff", "git": "git_status git_diff git_log git_show git_blame", "shell": "shell",
-	} {
-		var calls, want []string
-		for _, name := range strings.Fields(tools) {
-			calls = append(calls, name, `{"any":"thing"}`)
-			want = append(want, fmt.Sprintf(`tool: {"error":"%s is not built yet: this agent has no %s tools; go on without them"}`, name, group))
-		}
-		b := newBench(t, calling(calls...), text("done"))
-		if ok, _ := b.run(b.deep(reactagent.DeepConfig{}), "", "go"); !ok {
-			t.Errorf("%s: the run failed", group)
-		}
-		if diff := cmp.Diff(want, b.asked(1)[2:]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", group, diff)
-		}
 	}
 }
 

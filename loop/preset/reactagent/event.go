@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/internal/dialect"
@@ -14,22 +15,31 @@ import (
 // Event is an event of the reference loop. Type determines which fields are set. New
 // types may be added, so ignore unknown ones.
 type Event struct {
-	Type    string          // token, toolStarted, toolCompleted, completed or failed
+	Type    string          // token, modelCompleted, toolStarted, toolCompleted, completed or failed
 	Text    string          // token
 	Name    string          // tool name
 	Input   json.RawMessage // toolStarted: the arguments; a JSON string if they are not JSON
 	Result  json.RawMessage // toolCompleted: a JSON value; text as a JSON string
-	IsError bool            // toolCompleted
+	IsError bool            // modelCompleted, toolCompleted
 	ID      string          // call id
 	Err     error           // failed
+	// Usage is that of a model call (modelCompleted), or of all model calls of the run, summaries
+	// included (completed, failed). The runs of sub-agents have their own.
+	Usage llm.Usage
+	// Duration is that of a model call (modelCompleted), a tool call (toolCompleted) or the run
+	// (completed, failed).
+	Duration time.Duration
 }
 
-// Parts converts the events of a run to those of the reference loop. Tool events appear
-// when tools start and end. The starts of a step are in call order. A call with a result
+// Parts converts the events of a run to those of the reference loop, and adds modelCompleted at
+// the end of each model call, also of a failed one. Tool events appear when tools start and
+// end. The starts of a step are in call order. A call with a result
 // but no tool run starts and ends immediately. Skipped steps and calls that a cancel
 // interrupts have no events. The last event is completed, or failed if the run failed.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Event] {
-	return dialect.Parts(events, func() func(trace.Event, error) []Event { return (&projection{waiting: map[string][]Event{}}).events })
+	return dialect.Parts(events, func() func(trace.Event, error) []Event {
+		return (&projection{waiting: map[string][]Event{}, begun: map[string]time.Duration{}}).events
+	})
 }
 
 // projection contains the last response's calls and the events that wait for earlier ones.
@@ -37,6 +47,10 @@ type projection struct {
 	calls   []llm.ToolCall
 	next    int
 	waiting map[string][]Event // by call id
+
+	asking bool                     // a model call is under way
+	asked  time.Duration            // when it began
+	begun  map[string]time.Duration // when the calls began, by call id
 }
 
 func (p *projection) events(ev trace.Event, err error) []Event {
@@ -45,13 +59,23 @@ func (p *projection) events(ev trace.Event, err error) []Event {
 		if b.Type == trace.DeltaText {
 			return []Event{{Type: "token", Text: b.Text}}
 		}
+	case trace.ModelRequest:
+		p.asking, p.asked = true, ev.At
+	case trace.ModelError:
+		if ev.Purpose == trace.PurposeAnswer {
+			return p.answered(Event{IsError: true, Usage: b.Usage}, ev.At)
+		}
 	case trace.ModelResponse:
 		p.calls, p.next = b.Message.Calls(), 0
 		clear(p.waiting)
+		return p.answered(Event{Usage: b.Usage}, ev.At)
 	case trace.ToolStart:
+		p.begun[b.ToolCallID] = ev.At
 		return p.begin(b.ToolCallID, started(b.ToolCallID, b.Name, b.Arguments))
 	case trace.ToolEnd:
-		return append(p.late(b.ToolCallID), completed(b.ToolCallID, b.Result))
+		e := completed(b.ToolCallID, b.Result)
+		e.Duration = ev.At - p.begun[b.ToolCallID]
+		return append(p.late(b.ToolCallID), e)
 	case trace.ToolSkip:
 		return p.skipped(ev.Step, b)
 	case trace.StepEnd:
@@ -61,13 +85,24 @@ func (p *projection) events(ev trace.Event, err error) []Event {
 		}
 		return rest
 	case trace.RunEnd:
+		e := Event{Type: "completed", Usage: b.Usage, Duration: ev.At}
 		if err != nil {
-			return []Event{{Type: "failed", Err: err}}
+			e.Type, e.Err = "failed", err
 		}
-		return []Event{{Type: "completed"}}
+		return []Event{e}
 	default:
 	}
 	return nil
+}
+
+// answered returns the end of a model call. A response that middleware replaces has one end.
+func (p *projection) answered(e Event, at time.Duration) []Event {
+	if !p.asking {
+		return nil
+	}
+	p.asking = false
+	e.Type, e.Duration = "modelCompleted", at-p.asked
+	return []Event{e}
 }
 
 // begin takes the first events of a call and returns the events to yield now. The events
@@ -132,6 +167,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	switch e.Type {
 	case "token":
 		members = []any{"text", e.Text}
+	case "modelCompleted":
+		members = []any{"isError,omitzero", e.IsError}
 	case "toolStarted":
 		members = []any{"name", e.Name, "input", e.Input, "id", e.ID}
 	case "toolCompleted":
@@ -139,5 +176,15 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	case "failed":
 		members = []any{"error", fmt.Sprint(e.Err)}
 	}
-	return dialect.Object(append([]any{"type", e.Type}, members...)...)
+	members = append([]any{"type", e.Type}, members...)
+	members = append(members, "usage,omitzero", usage(e.Usage), "duration,omitzero", dialect.Milliseconds(e.Duration))
+	return dialect.Object(members...)
+}
+
+// usage are the tokens of an event.
+type usage llm.Usage
+
+// MarshalJSON encodes the usage with the names of the reference documentation's language.
+func (u usage) MarshalJSON() ([]byte, error) {
+	return dialect.Object("inputTokens", u.InputTokens, "outputTokens", u.OutputTokens)
 }

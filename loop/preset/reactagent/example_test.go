@@ -24,8 +24,10 @@ func ExampleMemory() {
 	}
 	// Output:
 	// token "Hello Ada."
+	// modelCompleted ""
 	// completed ""
 	// token "Ada."
+	// modelCompleted ""
 	// completed ""
 }
 

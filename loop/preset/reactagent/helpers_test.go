@@ -59,16 +59,24 @@ func (b *bench) Write(ev trace.Event) error {
 
 func (b *bench) agent(cfg reactagent.Config) *reactagent.Agent {
 	b.t.Helper()
-	cfg.Sink = b
+	b.in(&cfg.Config)
 	a, err := reactagent.New(b.model, &cfg)
 	return b.made(a, err)
 }
 
 func (b *bench) deep(cfg reactagent.DeepConfig) *reactagent.Agent {
 	b.t.Helper()
-	cfg.Sink = b
+	b.in(&cfg.Config.Config)
 	a, err := reactagent.NewDeep(b.model, &cfg)
 	return b.made(a, err)
+}
+
+// in sets the sink, and a virtual clock unless the test sets one.
+func (b *bench) in(cfg *loop.Config) {
+	cfg.Sink = b
+	if cfg.Clock == nil {
+		cfg.Clock = fake.NewClock()
+	}
 }
 
 // made checks the runs of the agent against the invariants at the end of the test.

@@ -4,7 +4,7 @@
 // returns no error.
 //
 // There is no budget, no deadline and no retry unless the options of the loop set one. The
-// tools of the five general-purpose groups are only names and return an error.
+// five general-purpose groups (web, search, text, git and shell) have no tools yet.
 package reactagent
 
 import (

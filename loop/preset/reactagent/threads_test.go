@@ -1,0 +1,265 @@
+package reactagent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/files"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/reactagent"
+	"github.com/looptape/looptape/trace"
+)
+
+// checkpointer records its use, and the requests before it.
+type checkpointer struct {
+	requests func() int
+	threads  map[string][]llm.Message
+	log      []string
+}
+
+func (c *checkpointer) memory() *reactagent.Memory {
+	return &reactagent.Memory{
+		LoadFunc: func(_ context.Context, thread string) ([]llm.Message, error) {
+			c.log = append(c.log, fmt.Sprintf("load %s after %d requests", thread, c.requests()))
+			return c.threads[thread], nil
+		},
+		SaveFunc: func(_ context.Context, thread string, messages []llm.Message) error {
+			c.log = append(c.log, fmt.Sprintf("save %s after %d requests", thread, c.requests()))
+			c.threads[thread] = messages
+			return nil
+		},
+	}
+}
+
+// RA-40, RA-41, RA-84: with either factory and any checkpointer, a run loads its thread before the
+// first model call, and saves it once after the last, with all messages. Without a thread it does
+// neither. A failed run does not save. RA-84: an unknown thread is empty.
+func TestCheckpointer(t *testing.T) {
+	for name, factory := range map[string]func(*bench, reactagent.Config) *reactagent.Agent{
+		"createAgent": (*bench).agent,
+		"createDeepAgent": func(b *bench, cfg reactagent.Config) *reactagent.Agent {
+			return b.deep(reactagent.DeepConfig{Config: cfg})
+		},
+	} {
+		c := &checkpointer{threads: map[string][]llm.Message{}}
+		run := func(thread, message string, turns ...fake.Response) *bench {
+			b := newBench(t, turns...)
+			c.requests, c.log = func() int { return len(b.model.RecordedRequests()) }, nil
+			b.run(factory(b, reactagent.Config{Memory: c.memory(), Config: loop.Config{Tools: []loop.Tool{tool("a")}}}), thread, message)
+			return b
+		}
+		run("t", "one", calling("a", "{}"), text("x"))
+		if diff := cmp.Diff([]string{"load t after 0 requests", "save t after 2 requests"}, c.log); diff != "" {
+			t.Errorf("%s: the first run (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff([]string{"user: one", "assistant: a", "tool: a", "assistant: x"}, short(c.threads["t"])); diff != "" {
+			t.Errorf("%s: saved (-want +got):\n%s", name, diff)
+		}
+		b := run("t", "two", text("y"), text("y"), text("y"))
+		if diff := cmp.Diff([]string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two"}, b.asked(0)); diff != "" {
+			t.Errorf("%s: the next request (-want +got):\n%s", name, diff)
+		}
+		if b = run("u", "three", text("z")); len(b.asked(0)) != 1 {
+			t.Errorf("%s: another thread has %q", name, b.asked(0))
+		}
+		run("", "four", text("z"))
+		if len(c.log) != 0 || len(c.threads) != 2 {
+			t.Errorf("%s: without a thread: %q", name, c.log)
+		}
+		before := c.threads["t"]
+		run("t", "five", fake.Response{Error: &fake.Failure{Status: 400}})
+		if diff := cmp.Diff([]string{"load t after 0 requests"}, c.log); diff != "" || !cmp.Equal(before, c.threads["t"]) {
+			t.Errorf("%s: a failed run (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// fileMemory stores each thread as a file of JSON.
+func fileMemory(dir string) *reactagent.Memory {
+	path := func(thread string) string { return filepath.Join(dir, thread+".json") }
+	return &reactagent.Memory{
+		LoadFunc: func(_ context.Context, thread string) (messages []llm.Message, err error) {
+			data, err := os.ReadFile(path(thread))
+			if os.IsNotExist(err) {
+				return nil, nil
+			} else if err != nil {
+				return nil, err
+			}
+			return messages, json.Unmarshal(data, &messages)
+		},
+		SaveFunc: func(_ context.Context, thread string, messages []llm.Message) error {
+			data, err := json.Marshal(messages)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(path(thread), data, 0o600)
+		},
+	}
+}
+
+// processDir names the folder for the other process of TestThreadInAnotherProcess.
+const processDir = "LOOPTAPE_TEST_THREADS"
+
+// RA-85: a thread that a checkpointer wrote in another process continues as one in memory does,
+// with its calls and the data of the provider.
+func TestThreadInAnotherProcess(t *testing.T) {
+	opaque := json.RawMessage(`{"signature":"abc=="}`)
+	first := fake.NewModel(
+		fake.Response{Events: []llm.Event{
+			llm.PartDone{Part: llm.Reasoning{Text: "hm", Opaque: opaque}},
+			llm.PartDone{Part: llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"n": 1}`, Opaque: opaque}},
+			llm.Finish{Reason: llm.FinishToolCalls},
+		}}, text("one"))
+	run := func(m *fake.Model, memory *reactagent.Memory, message string) {
+		a, err := reactagent.New(m, &reactagent.Config{Memory: memory, Config: loop.Config{Clock: fake.NewClock(), Tools: []loop.Tool{tool("a")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !a.Run(t.Context(), []llm.Message{llm.User(message)}, "t", nil) {
+			t.Fatalf("the run %q failed", message)
+		}
+	}
+	if dir := os.Getenv(processDir); dir != "" {
+		run(first, fileMemory(dir), "first")
+		return
+	}
+	dir := t.TempDir()
+	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestThreadInAnotherProcess$")
+	other.Env = append(os.Environ(), processDir+"="+dir)
+	if out, err := other.CombinedOutput(); err != nil {
+		t.Fatalf("the other process: %v\n%s", err, out)
+	}
+	inMemory := &reactagent.Memory{}
+	run(first, inMemory, "first")
+	next := func(memory *reactagent.Memory) []llm.Message {
+		m := fake.NewModel(text("two"), text("two"), text("two"))
+		run(m, memory, "second")
+		return m.RecordedRequests()[0].Request.Messages
+	}
+	want, got := next(inMemory), next(fileMemory(dir))
+	if diff := cmp.Diff(want, got); diff != "" || len(got) != 5 {
+		t.Errorf("the request of the next run (-in memory +from the file):\n%s", diff)
+	}
+	if line, _ := json.Marshal(got); strings.Count(string(line), "abc==") != 2 {
+		t.Errorf("the data of the provider is missing: %s", line)
+	}
+}
+
+// counted is a backend that records its operations.
+type counted struct {
+	files.Memory
+	log *[]string
+}
+
+func (c *counted) note(operation, path string) { *c.log = append(*c.log, operation+" "+path) }
+
+func (c *counted) Read(path string) (string, error) { c.note("read", path); return c.Memory.Read(path) }
+
+func (c *counted) Write(path, text string) error {
+	c.note("write", path)
+	return c.Memory.Write(path, text)
+}
+
+func (c *counted) List(path string) ([]files.Entry, error) {
+	c.note("list", path)
+	return c.Memory.List(path)
+}
+
+func (c *counted) Edit(path string, change func(string) (string, error)) error {
+	c.note("edit", path)
+	return c.Memory.Edit(path, change)
+}
+
+func (c *counted) Mkdir(path string) error { c.note("mkdir", path); return c.Memory.Mkdir(path) }
+
+// RA-86: the backend of the caller gets each operation of the file tools, also of a sub-agent.
+// Agents without one have their own files.
+func TestBackend(t *testing.T) {
+	var log []string
+	sub := fake.NewModel(calling("read_file", `{"path":"a"}`), text("read"))
+	b := newBench(t,
+		calling("mkdir", `{"path":"d"}`), calling("write_file", `{"path":"a","content":"one"}`), calling("edit_file", `{"path":"a","old_string":"one","new_string":"two"}`),
+		calling("ls", `{"path":"/"}`), calling("task", `{"description":"read a","subagent_type":"s"}`), text("done"))
+	a := b.deep(reactagent.DeepConfig{Backend: &counted{log: &log}, SubAgents: []reactagent.SubAgent{{Name: "s", Model: sub}}})
+	b.run(a, "", "go")
+	want := []string{"mkdir d", "write a", "edit a", "list /", "read a"}
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Errorf("operations (-want +got):\n%s", diff)
+	}
+	if got := short(sub.RecordedRequests()[1].Request.Messages); got[2] != "tool: two" {
+		t.Errorf("the sub-agent reads %q", got)
+	}
+	var got []string
+	for _, turns := range [][]fake.Response{
+		{calling("write_file", `{"path":"a","content":"one"}`), text("done")},
+		{calling("read_file", `{"path":"a"}`), text("done")},
+	} {
+		b := newBench(t, turns...)
+		b.run(b.deep(reactagent.DeepConfig{}), "", "go")
+		got = append(got, b.asked(1)[2])
+	}
+	if diff := cmp.Diff([]string{`tool: wrote 3 bytes to "a"`, `tool: {"error":"cannot read \"a\": file does not exist"}`}, got); diff != "" {
+		t.Errorf("two agents (-want +got):\n%s", diff)
+	}
+}
+
+// RA-43: the context window can be set. Summaries of runs, of sub-agents and of Compact use it.
+func TestSetContextWindow(t *testing.T) {
+	long := strings.Repeat("abc ", 300)
+	for _, c := range []struct{ own, summary, model, set, want int }{
+		{set: 400, want: 1}, {model: 4000, set: 400, want: 1}, {own: 4000, set: 400, want: 1}, {summary: 4000, set: 400, want: 1},
+		{model: 400, set: 4000, want: 0}, {summary: 400, set: 4000, want: 0}, {model: 400, set: -1, want: 1}, {set: 0, want: 0},
+	} {
+		b := newBench(t, text("x"), text("y"))
+		cfg := reactagent.DeepConfig{NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.Summarizer{Window: c.summary}}
+		cfg.ContextWindow = c.own
+		b.in(&cfg.Config.Config)
+		a, err := reactagent.NewDeep(windowed{b.model, c.model}, &cfg)
+		b.made(a, err)
+		a.SetContextWindow(c.set)
+		n, ok := a.ContextWindow()
+		if want := max(c.set, 0); c.set > 0 && n != want || ok != (n > 0) {
+			t.Errorf("%+v: the window is %d, %t", c, n, ok)
+		}
+		a.Run(t.Context(), []llm.Message{llm.User(long), llm.User("go")}, "", nil)
+		if got := len(of[trace.HistoryRewrite](b.all)); got != c.want {
+			t.Errorf("%+v: got %d summaries", c, got)
+		}
+	}
+	// Compact keeps more of the newest messages in a larger window.
+	var kept []int
+	for _, window := range []int{100000, 2000} {
+		memory := &reactagent.Memory{}
+		var thread []llm.Message
+		for range 5 {
+			thread = append(thread, llm.User(long), llm.Assistant(llm.Text{Text: "x"}))
+		}
+		if err := memory.Save(t.Context(), "t", thread); err != nil {
+			t.Fatal(err)
+		}
+		a := newBench(t, text("short")).deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}})
+		a.SetContextWindow(window)
+		kept = append(kept, 10-len(a.Compact(t.Context(), "t").Replaced))
+	}
+	if fmt.Sprint(kept) != "[6 2]" {
+		t.Errorf("Compact keeps %v messages", kept)
+	}
+	// A window below the reserve fails the run.
+	b := newBench(t, text("x"))
+	a := b.deep(reactagent.DeepConfig{Summary: middleware.Summarizer{Reserve: 10}})
+	a.SetContextWindow(5)
+	if ok, events := b.run(a, "", "go"); ok || len(events) != 1 || !strings.Contains(events[0], "the Reserve of 10 tokens") {
+		t.Errorf("got %q", events)
+	}
+}
