@@ -278,8 +278,7 @@ func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 	r.batch.spare = r.batch.spare || r.batch.running < r.declared.concurrency
 	r.batch.running--
 	c.state = callDone
-	notRun := b.Outcome == trace.OutcomeNotRun
-	failed := b.Outcome != trace.OutcomeOK && !notRun
+	failed, notRun := b.Outcome != trace.OutcomeOK && b.Outcome != trace.OutcomeNotRun, b.Outcome == trace.OutcomeNotRun
 	r.result(c, b.Result, failed)
 	if !notRun || b.Result.IsError {
 		r.countResult(c.name, failed || b.Result.IsError, notRun || b.Outcome == trace.OutcomeCanceled)
