@@ -36,6 +36,11 @@ func TestLongObjects(t *testing.T) {
 			}
 		}
 	}
+	for name, object := range map[string]string{"p": `{"p":1,"qq":22,"x":"`, "pp": `{"pp":1,"q":22,"x":"`} { // of one length
+		if got := string(tree.Member(json.RawMessage(object+long+`"}`), name)); got != "1" {
+			t.Errorf("the member %s is %.20s, want 1", name, got)
+		}
+	}
 	copy(objects[19][len(`{"n" : `):], "77")
 	check(19, "n", "77")
 	many := `{"a":1` + strings.Repeat(`,"b":2`, 1000) + `,"b":3}`
