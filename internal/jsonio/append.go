@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 )
 
 const hex = "0123456789abcdef"
@@ -108,6 +107,9 @@ func AppendRaw(dst []byte, raw []byte) []byte {
 	return buf.Bytes()
 }
 
+// IsCompact reports whether a string is JSON without white space outside its strings.
+func IsCompact(raw string) bool { return ValidText(raw) && !hasSpace(Bytes(raw)) }
+
 // hasSpace reports whether raw, which is valid JSON, has white space outside
 // its strings.
 func hasSpace(raw []byte) bool {
@@ -149,9 +151,7 @@ func Valid(raw []byte) bool {
 }
 
 // ValidText is Valid of a string.
-func ValidText(raw string) bool {
-	return Valid(unsafe.Slice(unsafe.StringData(raw), len(raw))) // which only reads
-}
+func ValidText(raw string) bool { return Valid(Bytes(raw)) }
 
 // IsObject reports whether a string is a JSON object.
 func IsObject(text string) bool {

@@ -33,10 +33,10 @@ func (a *Arena) reserve(minBytes, maxBytes int) []byte {
 	return a.free
 }
 
-// grow returns a larger buffer that begins with the first n bytes of the previous one.
-func (a *Arena) grow(n int) []byte {
+// grow returns a buffer of at least a size that begins with the first n bytes of the previous one.
+func (a *Arena) grow(n, size int) []byte {
 	used := a.free[:n]
-	a.free = make([]byte, max(2*len(a.free)+8, a.BlockSize))
+	a.free = make([]byte, max(size, a.BlockSize))
 	copy(a.free, used)
 	return a.free
 }
@@ -64,6 +64,9 @@ func (a *Arena) Bytes(b []byte) []byte {
 // View views b as a string. The caller must never change b again as long as the
 // string, or a part of it, is in use.
 func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// Bytes views s as bytes, which must never be changed. Their capacity is their length.
+func Bytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // String reads a string. Lone surrogates become U+FFFD, as in encoding/json.
 func (d *Dec) String() string {
@@ -142,7 +145,11 @@ func (d *Dec) unescape(from, i int) string {
 	for {
 		i, n = unescapeWords(out, n, s, i)
 		if len(out)-n < step {
-			out = d.mem.grow(n)
+			end := stringEnd(s, i)
+			if end == 0 {
+				end = len(s)
+			}
+			out = d.mem.grow(n, n+end-i+step)
 		}
 		switch {
 		case i >= len(s) || s[i] < 0x20:

@@ -270,7 +270,7 @@ func (w *walker) sessions() {
 		return yield(Run{}, err)
 	}
 	w.read = func(d *jsonio.Dec, run *format.Run) {
-		if raw := json.RawMessage(d.Raw()); d.Err() == nil {
+		if raw := json.RawMessage(jsonio.Bytes(d.Raw())); d.Err() == nil {
 			give(reader.Add(raw, run.Line))
 		}
 	}
@@ -304,7 +304,7 @@ func (w *walker) spans() {
 	yield, read := w.yield, false
 	w.yield = func(r Run, err error) bool { return err == nil || yield(r, err) }
 	w.read = func(d *jsonio.Dec, run *format.Run) {
-		if raw := json.RawMessage(d.Raw()); d.Err() == nil {
+		if raw := json.RawMessage(jsonio.Bytes(d.Raw())); d.Err() == nil {
 			read = true
 			t.Add(raw, run.Line)
 		}
@@ -508,7 +508,7 @@ func (w *walker) holdLast() (release func()) {
 
 // valid returns an element as JSON. If it is invalid, valid yields an error and returns null.
 func (w *walker) valid(e element) (raw json.RawMessage) {
-	_, _, err := w.decode(e, func(d *jsonio.Dec) { raw = json.RawMessage(d.Raw()) })
+	_, _, err := w.decode(e, func(d *jsonio.Dec) { raw = json.RawMessage(jsonio.Bytes(d.Raw())) })
 	if err != nil {
 		w.give(Run{}, err)
 		return json.RawMessage("null")

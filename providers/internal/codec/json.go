@@ -120,7 +120,7 @@ func Compact[T JSON](raw T) json.RawMessage { return jsonio.AppendRaw(nil, []byt
 
 // CompactText is Compact for a string, which it returns unchanged if it has no white space.
 func CompactText(raw string) string {
-	if strings.ContainsAny(raw, " \n\r\t") {
+	if strings.ContainsAny(raw, " \n\r\t") && !jsonio.IsCompact(raw) {
 		return string(Compact(raw))
 	}
 	return raw

@@ -95,7 +95,7 @@ func (r *Run) Members(d *jsonio.Dec, read func(), names ...string) (found bool) 
 		if r.Meta == nil {
 			r.Meta = map[string]json.RawMessage{}
 		}
-		r.Meta[key] = json.RawMessage(raw)
+		r.Meta[key] = jsonio.Bytes(raw)
 	}
 	return found
 }
@@ -104,7 +104,7 @@ func (r *Run) Members(d *jsonio.Dec, read func(), names ...string) (found bool) 
 func (r *Run) object(d *jsonio.Dec) json.RawMessage {
 	from := *d
 	r.Members(d, nil)
-	return json.RawMessage(from.Raw())
+	return jsonio.Bytes(from.Raw())
 }
 
 // identify sets the name and the case to the first of the members that is not empty.

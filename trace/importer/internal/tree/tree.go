@@ -251,7 +251,7 @@ func Embedded(raw json.RawMessage) json.RawMessage {
 	case !jsonio.ValidText(text):
 		return nil
 	}
-	return json.RawMessage(text)
+	return jsonio.Bytes(text)
 }
 
 // IsNull reports whether a value is null or missing.
