@@ -1,13 +1,18 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 	"github.com/looptape/looptape/internal/cassettetest"
 )
 
@@ -46,6 +51,33 @@ func TestRecordings(t *testing.T) {
 				t.Errorf("%s is not current (-is +recorded again):\n%s", r.Path(), diff)
 			}
 		})
+	}
+}
+
+// TestRecordingsChecked checks that looptape check and looptape cassette verify report nothing in the
+// recordings, except the truncated responses of INV-14.
+func TestRecordingsChecked(t *testing.T) {
+	const folder = "../../testdata/cassettes"
+	w, out, _ := clitest.Terminal(nil)
+	if status := execute([]string{"cassette", "verify", folder}, w); status != cli.OK {
+		t.Errorf("cassette verify: exit status %d: %s", status, out)
+	}
+	w, out, _ = clitest.Terminal(nil)
+	execute([]string{"check", "--format", "json", folder}, w)
+	var report struct {
+		Runs                   int
+		Violations, Unreadable []struct{ File string }
+	}
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if report.Runs == 0 {
+		t.Error("check: no runs")
+	}
+	for _, x := range slices.Concat(report.Violations, report.Unreadable) {
+		if !strings.Contains(filepath.ToSlash(x.File), "/INV-14/") {
+			t.Errorf("check reports %s", x.File)
+		}
 	}
 }
 
