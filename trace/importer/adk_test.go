@@ -239,14 +239,10 @@ func TestADKSessions(t *testing.T) {
 	})
 }
 
-func FuzzADK(f *testing.F) {
-	for _, seed := range []string{
-		`{"eval_set_id":"s","eval_cases":[{"eval_id":"a","conversation":[{` + userContent + `,"intermediate_data":{"tool_uses":[{"name":"f","args":{"x":1}}]},` + agentContent + `}]}]}`,
-		`{"id":"s1","appName":"a","events":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f"}},{"inlineData":{"data":"AA=="}}]}},{"content":{"parts":[{"functionResponse":{"name":"f","response":{}}}]}}]}`,
-		`[{"query":"hi","expected_tool_use":[{"tool_name":"f"}],"reference":"yo"}]`, `"{\"eval_case_results\":[{\"eval_id\":\"a\"}]}"`,
-		`{"evalCaseResults":[{"evalId":"a","overallEvalMetricResults":[{"metricName":"m","score":1}],"evalMetricResultPerInvocation":[{"actualInvocation":{` + userContent + `}}]}]}`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(readInChunks)
+// adkSeeds are seeds of FuzzFormats.
+var adkSeeds = []string{
+	`{"eval_set_id":"s","eval_cases":[{"eval_id":"a","conversation":[{` + userContent + `,"intermediate_data":{"tool_uses":[{"name":"f","args":{"x":1}}]},` + agentContent + `}]}]}`,
+	`{"id":"s1","appName":"a","events":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f"}},{"inlineData":{"data":"AA=="}}]}},{"content":{"parts":[{"functionResponse":{"name":"f","response":{}}}]}}]}`,
+	`[{"query":"hi","expected_tool_use":[{"tool_name":"f"}],"reference":"yo"}]`, `"{\"eval_case_results\":[{\"eval_id\":\"a\"}]}"`,
+	`{"evalCaseResults":[{"evalId":"a","overallEvalMetricResults":[{"metricName":"m","score":1}],"evalMetricResultPerInvocation":[{"actualInvocation":{` + userContent + `}}]}]}`,
 }

@@ -131,15 +131,11 @@ func TestGeneratedStep(t *testing.T) {
 	}
 }
 
-func FuzzAISDK(f *testing.F) {
-	for _, seed := range []string{
-		`[{"role":"assistant","parts":[{"type":"step-start"},{"type":"tool-f","toolCallId":"c","state":"output-available","input":{},"output":1},{"type":"step-start"},{"type":"text","text":"x"}]}]`,
-		`[{"role":"assistant","content":"x","reasoning":"y","toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":1,"step":1}]}]`,
-		`[{"role":"assistant","content":"x","parts":[{"type":"tool-invocation","toolInvocation":{"state":"call","toolCallId":"c"}},{"type":"reasoning","reasoning":"y"},{"type":"file","url":"data:a/b;base64,AA=="}]}]`,
-		`[{"role":"tool","content":[{"type":"tool-result","toolCallId":"c","output":{"type":"content","value":[{"type":"media","data":"AAAA"}]}}]}]`,
-		`{"text":"x","toolCalls":[],"toolResults":[{"type":"tool-result","toolCallId":"c","result":1}],"finishReason":"stop"}`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(readInChunks)
+// aiSDKSeeds are seeds of FuzzFormats.
+var aiSDKSeeds = []string{
+	`[{"role":"assistant","parts":[{"type":"step-start"},{"type":"tool-f","toolCallId":"c","state":"output-available","input":{},"output":1},{"type":"step-start"},{"type":"text","text":"x"}]}]`,
+	`[{"role":"assistant","content":"x","reasoning":"y","toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":1,"step":1}]}]`,
+	`[{"role":"assistant","content":"x","parts":[{"type":"tool-invocation","toolInvocation":{"state":"call","toolCallId":"c"}},{"type":"reasoning","reasoning":"y"},{"type":"file","url":"data:a/b;base64,AA=="}]}]`,
+	`[{"role":"tool","content":[{"type":"tool-result","toolCallId":"c","output":{"type":"content","value":[{"type":"media","data":"AAAA"}]}}]}]`,
+	`{"text":"x","toolCalls":[],"toolResults":[{"type":"tool-result","toolCallId":"c","result":1}],"finishReason":"stop"}`,
 }

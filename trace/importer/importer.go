@@ -88,10 +88,12 @@ type Source struct {
 // [*Error]. Open reads ahead. The caller closes r after the runs have been read. A ZIP is
 // read in place if r is an io.ReaderAt and an io.Seeker, such as a file; otherwise it is held
 // in memory.
-func Open(name string, r io.Reader) (*Source, error) { return open(name, r, nil) }
+func Open(name string, r io.Reader) (*Source, error) { return open(name, r, nil, sniff) }
 
-// open reads rows with a mapping if mapping is not nil.
-func open(name string, r io.Reader, mapping *rows) (*Source, error) {
+type sniffer func(*format.Head) (f Format, layout format.Layout, ok bool)
+
+// open reads rows with a mapping if mapping is not nil. Sniff recognizes other formats.
+func open(name string, r io.Reader, mapping *rows, sniff sniffer) (*Source, error) {
 	fail := func(err error) (*Source, error) { return nil, &Error{File: name, Err: err} }
 	at, start := position(r)
 	in, err := newInput(r)
@@ -108,7 +110,7 @@ func open(name string, r io.Reader, mapping *rows) (*Source, error) {
 		return fail(errors.New("the file is in UTF-16: convert it to UTF-8"))
 	}
 	if text, ok := in.embedded(b); ok {
-		return open(name, strings.NewReader(text), mapping)
+		return open(name, strings.NewReader(text), mapping, sniff)
 	}
 	head := format.NewHead(b)
 	s := &Source{name: name, in: in, lines: head.Lines, rows: mapping}

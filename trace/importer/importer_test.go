@@ -19,7 +19,11 @@ import (
 // or an error, or both.
 func read(t testing.TB, r io.Reader) (format string, items []string) {
 	t.Helper()
-	src, err := importer.Open("file", r)
+	return readWith(func(r io.Reader) (*importer.Source, error) { return importer.Open("file", r) }, r)
+}
+
+func readWith(open func(io.Reader) (*importer.Source, error), r io.Reader) (format string, items []string) {
+	src, err := open(r)
 	if err != nil {
 		text := err.Error()
 		if before, _, ok := strings.Cut(text, importer.ErrFormat.Error()+": "); ok { // without the details

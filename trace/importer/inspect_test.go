@@ -155,16 +155,12 @@ func TestInspectBroken(t *testing.T) {
 	}
 }
 
-func FuzzInspect(f *testing.F) {
-	for _, seed := range []string{
-		inspectLog(`{"id":1,"epoch":1,"messages":[` + hi + `],"scores":{"m":{"value":"C"}},"target":"x","output":{"completion":"x"}}`),
-		inspectLog(`{"id":1,"messages":[{"role":"user","content":[{"type":"text","text":"attachment://a"}]}],"attachments":{"a":"b"}}`),
-		inspectLog(`{"id":1,"messages":[{"role":"tool","error":{"message":"x"},"function":"f"},{"role":"assistant","tool_calls":[{"function":"f","arguments":{}}]}],"score":{"value":NaN}}`),
-		inspectLog(`{"id":1,"scores":{"m":{"value":{"a":1}}}}`, `{"id":`),
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(readInChunks)
+// inspectSeeds are seeds of FuzzFormats.
+var inspectSeeds = []string{
+	inspectLog(`{"id":1,"epoch":1,"messages":[` + hi + `],"scores":{"m":{"value":"C"}},"target":"x","output":{"completion":"x"}}`),
+	inspectLog(`{"id":1,"messages":[{"role":"user","content":[{"type":"text","text":"attachment://a"}]}],"attachments":{"a":"b"}}`),
+	inspectLog(`{"id":1,"messages":[{"role":"tool","error":{"message":"x"},"function":"f"},{"role":"assistant","tool_calls":[{"function":"f","arguments":{}}]}],"score":{"value":NaN}}`),
+	inspectLog(`{"id":1,"scores":{"m":{"value":{"a":1}}}}`, `{"id":`),
 }
 
 func TestInspectVersions(t *testing.T) {

@@ -53,7 +53,7 @@ func OpenRows(name string, r io.Reader, m *Mapping) (*Source, error) {
 	if err != nil {
 		return nil, &Error{File: name, Err: err}
 	}
-	return open(name, r, mapping)
+	return open(name, r, mapping, sniff)
 }
 
 type rows struct {

@@ -135,15 +135,11 @@ func TestToolsMessages(t *testing.T) {
 	}
 }
 
-func FuzzTools(f *testing.F) {
-	for _, seed := range []string{
-		`{"results":{"results":[{"prompt":A"vars"}`,
-		`{"trajectory":[{"observation":""}],"history":[{"role":"tool","tool_call_ids":["a"],"content":""}],"info":{"submission":"p"},"replay_config":"{}"}`,
-		`{"evalId":"e","results":{"results":[` + promptfooResult + "," + promptfooError + `]}}`,
-		`{"steps":[{"content":[{"type":"tool-call","toolCallId":"c","toolName":"f","input":{}},{"type":"tool-result","toolCallId":"c","output":1}]},{"text":"x","toolCalls":[],"toolResults":[],"reasoning":"y"}],"prompt":"p"}`,
-		`[{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c","input":{}}]},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c"}]}]`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(readInChunks)
+// toolSeeds are seeds of FuzzFormats.
+var toolSeeds = []string{
+	`{"results":{"results":[{"prompt":A"vars"}`,
+	`{"trajectory":[{"observation":""}],"history":[{"role":"tool","tool_call_ids":["a"],"content":""}],"info":{"submission":"p"},"replay_config":"{}"}`,
+	`{"evalId":"e","results":{"results":[` + promptfooResult + "," + promptfooError + `]}}`,
+	`{"steps":[{"content":[{"type":"tool-call","toolCallId":"c","toolName":"f","input":{}},{"type":"tool-result","toolCallId":"c","output":1}]},{"text":"x","toolCalls":[],"toolResults":[],"reasoning":"y"}],"prompt":"p"}`,
+	`[{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c","input":{}}]},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c"}]}]`,
 }
