@@ -137,3 +137,38 @@ func TestClaudeCodeManySessions(t *testing.T) {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 }
+
+// Newer versions write the records of a subagent to another file.
+func TestClaudeCodeSubagentFiles(t *testing.T) {
+	const (
+		session = `{"type":"assistant","uuid":"1","sessionId":"s","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Task","input":{"prompt":"Look."}}]}}
+{"type":"user","uuid":"2","parentUuid":"1","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]},"toolUseResult":{"agentId":"a1"}}
+`
+		agent = `{"type":"user","uuid":"3","isSidechain":true,"agentId":"a1","sessionId":"s","message":{"role":"user","content":"Look."}}
+`
+		older = `{"type":"user","uuid":"3","isSidechain":true,"sessionId":"s","message":{"role":"user","content":"Look."}}
+`
+	)
+	for name, c := range map[string]struct {
+		text, subagents string
+		names           []string
+	}{
+		"the session":             {session, `{"a1":"t1"}`, []string{"s"}},
+		"the subagent":            {agent, "", []string{"s/agent-a1"}},
+		"both":                    {session + agent, "", []string{"s", "s/t1"}},
+		"both, the session last":  {agent + session, "", []string{"s/t1", "s"}},
+		"a subagent without name": {session + older, `{"a1":"t1"}`, []string{"s", "s/t1"}},
+	} {
+		_, runs, failed, unknown := readAll(t, "file", []byte(c.text))
+		var names []string
+		for _, run := range runs {
+			names = append(names, run.Name)
+		}
+		if diff := cmp.Diff(c.names, names); diff != "" || failed != nil || unknown != nil {
+			t.Errorf("%s: errors %v %v, names (-want +got):\n%s", name, failed, unknown, diff)
+		}
+		if got := string(runs[0].Meta["subagents"]); got != c.subagents {
+			t.Errorf("%s: subagents %s, want %s", name, got, c.subagents)
+		}
+	}
+}

@@ -358,7 +358,23 @@ func (c *claude) end(s *claudeSession) (runs []Run) {
 		r.finish()
 		runs = append(runs, r.Run)
 	}
+	if others := s.otherAgents(); others != nil {
+		runs[0].setMeta("subagents", others)
+	}
 	return runs
+}
+
+// otherAgents returns the calls that started subagents whose records are in other files, by the ids of the
+// subagents; nil if there are none.
+func (s *claudeSession) otherAgents() json.RawMessage {
+	var o tree.Object
+	for _, agent := range slices.Sorted(maps.Keys(s.agents)) {
+		isHere := slices.ContainsFunc(s.runs, func(r *claudeRun) bool { return r.side == agent })
+		if id, ok := strings.CutPrefix(agent, agentPrefix); ok && !isHere {
+			o.Text(id, s.agents[agent])
+		}
+	}
+	return o.JSON()
 }
 
 // sideName returns the call that started a subagent or, if that is unknown, its id or number.
