@@ -19,7 +19,7 @@ import (
 func Members(raw json.RawMessage, names ...string) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		raw := Member(raw, names...)
-		if places := placesOf(raw); places != nil {
+		if places := placesOf(raw); places != nil && raw[0] == '{' {
 			members(raw, places)(yield)
 			return
 		}
@@ -189,6 +189,14 @@ func Snake(name string) string {
 func Elements(raw json.RawMessage, names ...string) iter.Seq2[int, json.RawMessage] {
 	return func(yield func(int, json.RawMessage) bool) {
 		raw := Member(raw, names...)
+		if places := placesOf(raw); places != nil && raw[0] == '[' {
+			for n, p := range places {
+				if !yield(n, raw[p.value:p.end:p.end]) {
+					return
+				}
+			}
+			return
+		}
 		d := jsonio.NewValidDec(jsonio.View(raw))
 		if d.Peek() != '[' {
 			return
