@@ -37,19 +37,23 @@ func humanInTheLoop(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 		}
 		results = append(results, v)
 	}
+	decide := func(context.Context, middleware.ApprovalRequest) (v middleware.Approval, err error) {
+		if len(results) == 0 {
+			return v, errors.New("no decision left in the script: add one per call")
+		}
+		v, results = results[0], results[1:]
+		return v, nil
+	}
+	if r.version == 1 {
+		return humanInTheLoopV1(r.tools, decide), nil
+	}
 	on := map[string]middleware.ApprovalRule{}
 	for _, name := range r.tools {
 		on[name] = middleware.ApprovalRule{Allowed: []middleware.ApprovalDecision{
 			middleware.Approve, middleware.Edit, middleware.Reject, middleware.Respond,
 		}}
 	}
-	return middleware.HumanInTheLoop(func(context.Context, middleware.ApprovalRequest) (v middleware.Approval, err error) {
-		if len(results) == 0 {
-			return v, errors.New("no decision left in the script: add one per call")
-		}
-		v, results = results[0], results[1:]
-		return v, nil
-	}, on)
+	return middleware.HumanInTheLoop(decide, on)
 }
 
 func summarize(r *reader, arg fake.Value) (m loop.Middleware, err error) {

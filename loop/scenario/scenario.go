@@ -152,15 +152,16 @@ func (f *File) upgrade() string {
 // they are equal or if the file expects nothing.
 func (f *File) Compare(o *Result) string {
 	var out string
-	want, came, parts := f.Trace, o.Trace(), f.Parts
+	want, came, parts, cameParts := f.Trace, o.Trace(), f.Parts, o.Parts()
 	if isV1(want) {
+		cameParts = withoutNewParts(cameParts)
 		want, came, parts = withoutDigest(want), withoutDigest(trace.FormatTextV1(trace.Canonical(withoutNewOptions(o.Events)))), currentParts(parts)
 	}
 	if f.HasTrace {
 		out = lineDiff(traceSection, want, came)
 	}
 	if f.HasParts {
-		out += lineDiff(partsSection, parts, o.Parts())
+		out += lineDiff(partsSection, parts, cameParts)
 	}
 	return out
 }

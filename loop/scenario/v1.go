@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -8,6 +10,8 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -47,6 +51,67 @@ func withoutNewOptions(events []trace.Event) []trace.Event {
 		}
 	}
 	return events
+}
+
+var newParts = regexp.MustCompile(`(?m)^\{"type":"modelCompleted".*\n|^(\{"type":"(?:toolCompleted|completed|failed)".*?)(?:,"usage":\{"inputTokens":\d+,"outputTokens":\d+\})?(?:,"duration":[-+.e\d]+)?\}$`)
+
+// withoutNewParts removes the costs and times from the parts of reactagent, which had none in
+// version 1.
+func withoutNewParts(lines string) string {
+	return newParts.ReplaceAllStringFunc(lines, func(line string) string {
+		if kept := newParts.FindStringSubmatch(line)[1]; kept != "" {
+			return kept + "}"
+		}
+		return ""
+	})
+}
+
+// humanInTheLoopV1 decides about the calls of a step before any of them is run, as in version 1.
+func humanInTheLoopV1(tools []string, decide func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error)) loop.Middleware {
+	return loop.Middleware{Name: "human_in_the_loop", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (all []loop.CallDecision, d loop.Decision, err error) {
+			for _, p := range calls {
+				if p.Output != nil || !slices.Contains(tools, p.Call.Name) {
+					continue
+				}
+				a, err := decide(ctx, middleware.ApprovalRequest{})
+				c, out := loop.CallDecision{Index: p.Index, Reason: middleware.ReasonDenied}, loop.TextOutput("")
+				switch {
+				case err != nil:
+					out = loop.TextOutput("not run: no decision could be had: " + err.Error())
+				case a.Decision == middleware.Reject && a.Reason != "":
+					out = loop.TextOutput("not run: the user rejected the call: " + a.Reason)
+				case a.Decision == middleware.Reject:
+					out = loop.TextOutput("not run: the user rejected the call")
+				case a.Decision == middleware.Respond:
+					c.Reason, out = "respond", loop.TextOutput(a.Reason)
+				case a.Decision == middleware.Edit:
+					c.Reason, c.Arguments = "", cmp.Or(a.Arguments, "{}")
+				default:
+					c.Reason = ""
+				}
+				if c.Reason != "" {
+					out.IsError = c.Reason == middleware.ReasonDenied
+					c.Output = &out
+				}
+				if c.Output != nil || c.Arguments != "" {
+					all = append(all, c)
+				}
+				event, err := json.Marshal(struct {
+					Call     string                      `json:"call"`
+					Tool     string                      `json:"tool"`
+					Decision middleware.ApprovalDecision `json:"decision"`
+				}{p.Call.ID, p.Call.Name, a.Decision})
+				if err == nil {
+					err = s.Emit(middleware.EventHumanDecision, event)
+				}
+				if err != nil {
+					return nil, d, err
+				}
+			}
+			return all, d, nil
+		}}
+	}}
 }
 
 // currentParts renames the members of calls and results in JSON lines of version 1.

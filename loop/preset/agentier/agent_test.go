@@ -519,12 +519,12 @@ func TestDefineTool(t *testing.T) {
 // share nothing.
 func TestRunArguments(t *testing.T) {
 	two := []fake.Response{calling("c1"), saying("done")}
-	run := func(ctx context.Context, opts *agentier.RunOptions) (*agentier.Result, error, []llm.Message) {
+	run := func(ctx context.Context, opts *agentier.RunOptions) (*agentier.Result, []llm.Message, error) {
 		a, m := newAgent(t, loop.Config{}, two...)
 		res, err := a.Run(ctx, loop.Prompt("x"), opts)
-		return res, err, m.RecordedRequests()[0].Request.Messages
+		return res, m.RecordedRequests()[0].Request.Messages, err
 	}
-	_, err, sent := run(t.Context(), nil)
+	_, sent, err := run(t.Context(), nil)
 	if diff := cmp.Diff([]llm.Message{llm.User("x")}, sent); diff != "" || err != nil {
 		t.Errorf("the first request: %v (-want +got):\n%s", err, diff)
 	}
@@ -539,7 +539,7 @@ func TestRunArguments(t *testing.T) {
 		{OnToolResult: func(name string, _ any) { note("result " + name) }},
 		{OnComplete: func(res *agentier.Result) { note("complete " + res.Output) }},
 	} {
-		if _, err, _ := run(t.Context(), opts); err != nil {
+		if _, _, err := run(t.Context(), opts); err != nil {
 			t.Error(err)
 		}
 	}

@@ -69,7 +69,7 @@ func parallelTools(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s; %s after %dms\n", res.ToolCalls[0].Value, res.ToolCalls[1].Value, res.Duration.Milliseconds())
+	_, _ = fmt.Fprintf(out, "%s; %s after %dms\n", res.ToolCalls[0].Value, res.ToolCalls[1].Value, res.Duration.Milliseconds())
 	return nil
 }
 
@@ -85,7 +85,7 @@ func cancellation(out io.Writer) error {
 	defer clock.AfterFunc(5*time.Second, abort)()
 	_, err = agent.Run(ctx, loop.Prompt("Analyze this dataset..."), nil)
 	if e, ok := errors.AsType[*agentier.Error](err); ok && e.Code == "ABORTED" {
-		fmt.Fprintln(out, "Run was cancelled after", clock.Now().Sub(begun))
+		_, _ = fmt.Fprintln(out, "Run was cancelled after", clock.Now().Sub(begun))
 		return nil
 	}
 	return err
@@ -98,13 +98,15 @@ func allCallbacks(out io.Writer) error {
 		return loop.TextOutput("a language"), clock.Sleep(ctx, 250*time.Millisecond)
 	}}
 	opts := &agentier.RunOptions{
-		OnToken:      func(token string) { fmt.Fprint(out, token) },
-		OnToolCall:   func(name string, args json.RawMessage) { fmt.Fprintf(out, "Calling %s %s\n", name, args) },
-		OnToolResult: func(name string, result any) { fmt.Fprintln(out, name, "returned", result) },
-		OnComplete:   func(result *agentier.Result) { fmt.Fprintf(out, "Done in %dms\n", result.Duration.Milliseconds()) },
+		OnToken:      func(token string) { _, _ = fmt.Fprint(out, token) },
+		OnToolCall:   func(name string, args json.RawMessage) { _, _ = fmt.Fprintf(out, "Calling %s %s\n", name, args) },
+		OnToolResult: func(name string, result any) { _, _ = fmt.Fprintln(out, name, "returned", result) },
+		OnComplete: func(result *agentier.Result) {
+			_, _ = fmt.Fprintf(out, "Done in %dms\n", result.Duration.Milliseconds())
+		},
 		OnError: func(err error) {
 			e, _ := errors.AsType[*agentier.Error](err)
-			fmt.Fprintln(out, "Failed:", e.Code)
+			_, _ = fmt.Fprintln(out, "Failed:", e.Code)
 		},
 	}
 	for _, turns := range [][]fake.Response{
@@ -142,8 +144,8 @@ func riskyTool(out io.Writer) error {
 	}
 	sent := model.RecordedRequests()[1].Request.Messages
 	result := sent[len(sent)-1].Parts[0].(llm.ToolResult)
-	fmt.Fprintln(out, "The model sees:", result.Text())
-	fmt.Fprintln(out, res.Output)
+	_, _ = fmt.Fprintln(out, "The model sees:", result.Text())
+	_, _ = fmt.Fprintln(out, res.Output)
 	return nil
 }
 
@@ -160,7 +162,7 @@ func retries(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s after %v, %d iteration\n", res.Output, res.Duration, res.Usage.Iterations)
+	_, _ = fmt.Fprintf(out, "%s after %v, %d iteration\n", res.Output, res.Duration, res.Usage.Iterations)
 	return nil
 }
 
@@ -180,11 +182,11 @@ func codes(out io.Writer) error {
 		switch e.Code {
 		case "MODEL_ERROR":
 			cause, _ := errors.AsType[*llm.APIError](e)
-			fmt.Fprintln(out, "Model API failed:", cause)
+			_, _ = fmt.Fprintln(out, "Model API failed:", cause)
 		case "OUTPUT_PARSE_ERROR":
-			fmt.Fprintln(out, "Could not parse structured output")
+			_, _ = fmt.Fprintln(out, "Could not parse structured output")
 		case "TIMEOUT":
-			fmt.Fprintln(out, "Run timed out")
+			_, _ = fmt.Fprintln(out, "Run timed out")
 		}
 	}
 	return nil

@@ -110,7 +110,7 @@ func TestProvider(t *testing.T) {
 // AG-54: rate limits and network failures are a MODEL_ERROR with its cause. The retry middleware
 // retries each of them.
 func TestNetworkFailures(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
