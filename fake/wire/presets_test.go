@@ -340,3 +340,67 @@ func TestDZ62StopWithCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestAL98ModelEvents checks that a subscriber of agentloop's bus sees the events of the project's
+// clients between onStepStart and onStepComplete, in both response modes and after a retry, with
+// the id of the agent, and without the key (AL-98, AL-107).
+func TestAL98ModelEvents(t *testing.T) {
+	limited := fake.Response{Attempts: []fake.Response{{Error: &fake.Failure{Status: 429, Message: "slow down"}}, {Text: "x", Usage: llm.Usage{InputTokens: 7, OutputTokens: 2}}}}
+	for name, client := range keyedClients(t, limited) {
+		for _, streams := range []bool{false, true} {
+			if streams {
+				client = keyedClients(t, limited)[name]
+			}
+			bus := new(agentloop.Bus)
+			var got []string
+			bus.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+				line := fmt.Sprint(ev.Agent, " ", ev.Name)
+				switch d := ev.Data.(type) {
+				case *llm.Request:
+					line += fmt.Sprint(" ", ev.Provider, " ", d.Model, " ", ev.Attempt)
+				case error:
+					api, _ := errors.AsType[*llm.APIError](d)
+					line += fmt.Sprint(" ", api.Status, " ", ev.Attempt)
+				case *agentloop.Response:
+					line += fmt.Sprint(" ", d.Usage.InputTokens, "/", d.Usage.OutputTokens, " step ", ev.Step)
+				}
+				if ev.Name == agentloop.OnModelRetry {
+					line += fmt.Sprint(" ", ev.Time > 0)
+				}
+				if got = append(got, line); strings.Contains(fmt.Sprintf("%+v", ev), clientKey) {
+					t.Errorf("%s: the key is in %s", name, line)
+				}
+				return nil
+			})
+			l, err := agentloop.New(t.Context(), client.Client, &agentloop.Config{ID: "one", Model: "m", Hooks: bus, Clock: fake.NewClock(), Retry: loop.Retry{Max: 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, err := agentloop.New(t.Context(), fake.NewModel(fake.Response{Text: "y"}), &agentloop.Config{ID: "two", Hooks: bus})
+			if err != nil {
+				t.Fatal(err)
+			}
+			agent := &looked{Loop: l}
+			if err := agent.run(t, streams); err != nil {
+				t.Fatal(name, err)
+			}
+			agent.Loop = other
+			if err := agent.run(t, streams); err != nil {
+				t.Fatal(name, err)
+			}
+			want := []string{
+				"one onAgentCreate", "two onAgentCreate", "one onRunStart", "one onStepStart",
+				"one onModelRequest " + name + " m 1", "one onModelError 429 1", "one onModelRetry true",
+				"one onModelRequest " + name + " m 2", "one onModelStart", "one onModelResponse 7/2 step 0",
+				"one onStepComplete 7/2 step 0", "one onRunComplete",
+				"two onRunStart", "two onStepStart", "two onModelRequest   1", "two onModelStart", "two onModelResponse 0/0 step 0", "two onStepComplete 0/0 step 0", "two onRunComplete",
+			}
+			if !streams {
+				want = slices.DeleteFunc(want, func(line string) bool { return strings.HasSuffix(line, "onModelStart") })
+			}
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, streaming %v (-want +got):\n%s", name, streams, diff)
+			}
+		}
+	}
+}

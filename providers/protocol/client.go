@@ -58,6 +58,9 @@ var (
 	ErrTooLarge = errors.New("the response is too large")
 )
 
+// Provider returns the name of the protocol.
+func (c *Client) Provider() string { return c.Protocol.Name() }
+
 // Stream implements [llm.Model]. Each error of the provider or network is an [*llm.APIError].
 // errors.Is finds the cause of a connection error. The cause cannot be unwrapped, because it
 // may contain the credential.

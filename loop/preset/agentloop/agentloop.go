@@ -83,6 +83,7 @@ type Config struct {
 	// the guardrails of the input, the Policy and the approvals, which check the messages
 	// and arguments that it has changed.
 	Middleware []loop.Middleware
+	Retry      loop.Retry // how failed model calls are retried
 	Clock      loop.Clock // nil means loop.SystemClock
 	// NewID returns the id of each run, which must be unique; nil means random UUIDs.
 	NewID func() string

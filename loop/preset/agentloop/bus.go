@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Names of the agent's events, each with the type of Data, and codes of warnings; see also
@@ -22,6 +23,13 @@ const (
 	OnGuardrailTriggered = "onGuardrailTriggered" // middleware.GuardrailTrigger
 	OnRunComplete        = "onRunComplete"        // *Report
 
+	// Events of the model client, with Event.Provider and Event.Attempt.
+	OnModelRequest  = "onModelRequest"  // *llm.Request, before it is sent
+	OnModelStart    = "onModelStart"    // nil, at the first event of a streaming response; Time is since the request
+	OnModelResponse = "onModelResponse" // *Response with usage, model and finish reason; Time is the latency
+	OnModelError    = "onModelError"    // error, such as *llm.APIError; Time is the latency
+	OnModelRetry    = "onModelRetry"    // nil, before the next request; Time is the delay
+
 	WarnToolRemoved    = "tool_removed"
 	WarnToolAdded      = "tool_added"
 	WarnCallIDNotFound = "approval_callid_not_found"
@@ -33,8 +41,13 @@ type Event struct {
 	Name  string
 	Agent string // agent id; empty if no agent emitted the event
 	Run   string // run id; empty outside of a run
-	Step  int    // counted from 0; set only for steps and tools
-	Data  any
+	Step  int    // counted from 0; set only for steps, tools and model calls
+	// Provider is the name of the protocol of a client, empty for other models. Attempt is the
+	// number of the attempt of the step, from 1. Both are set only for model calls.
+	Provider string
+	Attempt  int
+	Time     time.Duration
+	Data     any
 }
 
 // Bus delivers events to subscribers. The zero value is ready to use. Agents may share a

@@ -120,6 +120,7 @@ func (r *run) note(callID string) *note {
 }
 
 func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMessage) (c loop.StepChange, err error) {
+	r.step, r.attempt = s.Step, 0
 	own := s.History()
 	r.resumed(own[min(r.history.Len(), len(own)):])
 	if err := r.emitStep(ctx, OnStepStart, s.Step, nil); err != nil {

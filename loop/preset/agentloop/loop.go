@@ -126,7 +126,7 @@ func put(tools []loop.Tool, t loop.Tool) []loop.Tool {
 func (l *Loop) kernelConfig(tools []loop.Tool) *loop.Config {
 	cfg := loop.Config{
 		Model: l.cfg.Model, Tools: tools, MaxSteps: l.cfg.MaxSteps, ToolTimeout: l.cfg.ToolTimeout,
-		Clock: l.clock, Sink: l.cfg.Sink, Deltas: l.cfg.Sink != nil,
+		Retry: l.cfg.Retry, Clock: l.clock, Sink: l.cfg.Sink, Deltas: l.cfg.Sink != nil,
 	}
 	if l.cfg.OneTool {
 		cfg.Concurrency = 1

@@ -40,6 +40,10 @@ type run struct {
 	latency   time.Duration
 	notes     map[string]*note
 
+	step    int       // the current step,
+	attempt int       // the number of its model calls,
+	failed  time.Time // and the time at which the last one failed
+
 	mu      sync.Mutex
 	stopped bool
 	abort   context.CancelCauseFunc // ends the current model call
@@ -241,8 +245,70 @@ func (r *run) callModel(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 			r.setAbort(cancel)
 			defer r.setAbort(nil)
 		}
-		r.model.Stream(ctx, req)(yield)
+		c := modelCall{run: r, ctx: ctx}
+		if err := c.begin(req); err != nil {
+			yield(nil, err)
+			return
+		}
+		for ev, err := range r.model.Stream(ctx, req) {
+			if err = c.event(ev, err); !yield(ev, err) || err != nil {
+				return
+			}
+		}
+		if err := c.emit(OnModelResponse, r.clock.Now().Sub(c.began), &c.response); err != nil {
+			yield(nil, err)
+		}
 	}
+}
+
+// modelCall emits the events of a call of the client.
+type modelCall struct {
+	*run
+	ctx      context.Context
+	began    time.Time
+	started  bool // the response has begun, or is not streaming
+	response Response
+}
+
+func (c *modelCall) emit(name string, took time.Duration, data any) error {
+	named, _ := c.model.(interface{ Provider() string })
+	ev := Event{Name: name, Run: c.id, Step: c.step, Attempt: c.attempt, Time: took, Data: data}
+	if named != nil {
+		ev.Provider = named.Provider()
+	}
+	return c.Loop.emit(c.ctx, ev)
+}
+
+func (c *modelCall) begin(req *llm.Request) error {
+	c.attempt++
+	if c.attempt > 1 {
+		if err := c.emit(OnModelRetry, c.clock.Now().Sub(c.failed), nil); err != nil {
+			return err
+		}
+	}
+	c.began, c.response.Model, c.started = c.clock.Now(), req.Model, req.ResponseMode == llm.NonStreaming
+	return c.emit(OnModelRequest, 0, req)
+}
+
+// event returns the error of an item of the stream, or that of a subscriber.
+func (c *modelCall) event(ev llm.Event, err error) error {
+	now := c.clock.Now()
+	if err != nil {
+		c.failed = now
+		return cmp.Or(c.emit(OnModelError, now.Sub(c.began), err), err)
+	}
+	switch e := ev.(type) {
+	case llm.Usage:
+		c.response.Usage = c.response.Usage.Update(e)
+	case llm.Finish:
+		c.response.Model, c.response.FinishReason = cmp.Or(e.Model, c.response.Model), e.Reason
+	default:
+	}
+	if c.started {
+		return nil
+	}
+	c.started = true
+	return c.emit(OnModelStart, now.Sub(c.began), nil)
 }
 
 func (r *run) setAbort(f context.CancelCauseFunc) {

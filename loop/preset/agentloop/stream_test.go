@@ -206,7 +206,7 @@ func TestAL98Bus(t *testing.T) {
 	cancel()
 	cancel()
 	w.run("go")
-	same(t, "reported", "onAgentCreate,onRunStart,onStepStart,llm.request,onStepComplete,onRunComplete", strings.Join(second, ","))
+	same(t, "reported", "onAgentCreate,onRunStart,onStepStart,onModelRequest,llm.request,onModelResponse,onStepComplete,onRunComplete", strings.Join(second, ","))
 }
 
 // A hook that fails ends the run. If it fails on the last event, Complete returns the

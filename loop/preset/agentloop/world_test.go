@@ -67,6 +67,9 @@ func (w *world) dress(cfg *agentloop.Config) {
 	}
 	cfg.Hooks = new(agentloop.Bus)
 	cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+		if ev.Attempt > 0 {
+			return nil // of the model client
+		}
 		w.log = append(w.log, w.line(ev))
 		if w.hook != nil {
 			return w.hook(ev)
