@@ -39,6 +39,8 @@ type (
 		Response harResponse `json:"response"`
 		Cache    struct{}    `json:"cache"`
 		Timings  harTimings  `json:"timings"`
+		// Messages are those of a WebSocket, as browsers export them.
+		Messages []json.RawMessage `json:"_webSocketMessages,omitempty"`
 	}
 	harRequest struct {
 		Method      string     `json:"method"`
@@ -75,7 +77,11 @@ type (
 		Type     string     `json:"mimeType"`
 		Text     *string    `json:"text,omitempty"`
 		Encoding string     `json:"encoding,omitempty"`
-		Params   []harField `json:"params,omitempty"`
+		Params   []harParam `json:"params,omitempty"`
+	}
+	harParam struct {
+		harField
+		File string `json:"fileName,omitempty"`
 	}
 	harTimings struct {
 		Send    float64 `json:"send"`
@@ -112,6 +118,8 @@ func (r *reader) har(src []byte) error {
 	return nil
 }
 
+var errWebSocket = errors.New("messages of WebSocket are not supported: export the file again without this entry")
+
 func startedAt(text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if t = t.UTC(); err != nil || t.Year() < 1970 || t.Year() > 9999 {
@@ -133,6 +141,9 @@ func (r *reader) jsonError(err error, at int) error {
 }
 
 func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
+	if len(e.Messages) > 0 {
+		return nil, errWebSocket
+	}
 	proto := strings.ToUpper(e.Response.Proto)
 	x := &recording.Interaction{
 		Request: recording.Request{Method: e.Request.Method, URL: e.Request.URL, Header: harHeader(e.Request.Headers)},
@@ -174,8 +185,8 @@ func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
 
 func (c *harBody) body() ([]byte, error) {
 	switch {
-	case c.Text == nil:
-		return []byte(harForm(c.Params)), nil
+	case c.Text == nil || *c.Text == "":
+		return c.form()
 	case c.Encoding == "base64":
 		return base64.StdEncoding.DecodeString(*c.Text)
 	case c.Encoding != "":
@@ -205,14 +216,18 @@ func (c *harBody) chunks() (body []byte, err error) {
 	return body, nil
 }
 
-func harForm(fields []harField) string {
+// form returns a body that the file has as a form.
+func (c *harBody) form() ([]byte, error) {
 	var pairs []string
-	for _, f := range fields {
+	for _, f := range c.Params {
+		if mediaType, _, _ := strings.Cut(c.Type, ";"); f.File != "" || mediaType != "" && !strings.EqualFold(mediaType, "application/x-www-form-urlencoded") {
+			return nil, fmt.Errorf("missing text of a form of the type %q, whose fields do not show all bytes that were sent: export the file again with the text, or without this entry", c.Type)
+		}
 		for _, v := range f.Value {
 			pairs = append(pairs, url.QueryEscape(f.Name)+"="+url.QueryEscape(v))
 		}
 	}
-	return strings.Join(pairs, "&")
+	return []byte(strings.Join(pairs, "&")), nil
 }
 
 // harHeader omits the pseudo-header fields of HTTP/2. Browsers join headers with the same

@@ -166,6 +166,9 @@ func TestRead(t *testing.T) {
 		"HAR, no content":                   {harOf("", "", `, "httpVersion": "http/3"`), har(func(x *recording.Interaction) { x.Response.Proto = "HTTP/3.0" })},
 		"HAR in base64":                     {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}`), har(body("\x00\xff"))},
 		"HAR, a form":                       {harOf("", `, "postData": {"params": [{"name": "a b", "value": "&"}, {"name": "c", "value": ""}]}`, ""), har(func(x *recording.Interaction) { x.Request.Body = []byte("a+b=%26&c=") })},
+		"HAR, a form with its type":         {harOf("", `, "postData": {"mimeType": "Application/X-WWW-Form-URLencoded; charset=utf-8", "text": "", "params": [{"name": "a", "value": "1"}]}`, ""), har(func(x *recording.Interaction) { x.Request.Body = []byte("a=1") })},
+		"HAR, a form with its text":         {harOf("", `, "postData": {"mimeType": "multipart/form-data", "text": "--x", "params": [{"name": "a", "fileName": "b"}]}`, ""), har(func(x *recording.Interaction) { x.Request.Body = []byte("--x") })},
+		"HAR, a WebSocket without messages": {strings.Replace(harOf("", "", ""), `"time"`, `"_webSocketMessages": [], "time"`, 1), har(nil)},
 		"HAR, decoded": {harOf("", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "GZIP"}, {"name": "content-length", "value": "21"}]`), har(func(x *recording.Interaction) {
 			body("x")(x)
 			x.Response.Uncompressed = true
@@ -322,6 +325,10 @@ func TestReadErrors(t *testing.T) {
 		harOf("", "", `, "content": {"size": 4}`):                          "x:2: interaction 1: the body of the response: missing content of 4 bytes: export the file again with content",
 		harOf("", "", `, "content": {"text": "x", "encoding": "hex"}`):     "x:2: interaction 1: the body of the response: unknown encoding \"hex\": want base64",
 		harOf("", `, "postData": {"text": "*", "encoding": "base64"}`, ""): "x:2: interaction 1: the body of the request: illegal base64 data at input byte 0",
+		harOf("", `, "postData": {"mimeType": "multipart/form-data; boundary=x", "params": [{"name": "a", "value": "zz"}]}`, ""): `x:2: interaction 1: the body of the request: missing text of a form of the type "multipart/form-data; boundary=x", whose fields do not show all bytes that were sent: export the file again with the text, or without this entry`,
+		harOf("", `, "postData": {"text": "", "params": [{"name": "a", "fileName": "b.png"}]}`, ""):                              `x:2: interaction 1: the body of the request: missing text of a form of the type "", whose fields do not show all bytes that were sent: export the file again with the text, or without this entry`,
+		strings.Replace(harOf("", "", ""), `"time"`, `"_webSocketMessages": [{"type": "send"}], "time"`, 1):                      "x:2: interaction 1: messages of WebSocket are not supported: export the file again without this entry",
+		vcrOf("", "") + vcrOf("", ""): "x:10: the file has another document: make a file of each",
 		harOf("Polly.JS", "", `, "content": {"text": "[\"x\"]"}, "headers": [{"name": "content-encoding", "value": "br"}]`): "x:2: interaction 1: the body of the response: encoding/hex: invalid byte: U+0078 'x'",
 		"httprr trace v1\n7\n":     `x:2: interaction 1: "7" is not the lengths of a request and its response, such as 375 769`,
 		"httprr trace v1\n-1 2\n":  `x:2: interaction 1: "-1 2" is not the lengths of a request and its response, such as 375 769`,

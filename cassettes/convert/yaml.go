@@ -18,6 +18,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
+	"github.com/looptape/looptape/internal/yamljson"
 )
 
 var errOldVCRPy = errors.New("unsupported format of vcrpy before version 1: migrate it with python -m vcr.migration FILE")
@@ -28,8 +29,8 @@ type document[T any] struct {
 }
 
 func (r *reader) yaml(src []byte) error {
-	var top yaml.Node
-	if err := yaml.Unmarshal(src, &top); err != nil {
+	top, err := yamljson.Parse(src)
+	if err != nil {
 		return r.yamlError(err)
 	}
 	if len(top.Content) == 0 {

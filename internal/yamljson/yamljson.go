@@ -3,7 +3,9 @@ package yamljson
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"regexp"
 	"slices"
@@ -27,11 +29,28 @@ func Append(dst []byte, n *yaml.Node) ([]byte, error) {
 	return (&writer{}).append(dst, n, maxDepth)
 }
 
-// Document returns the first document of a file as JSON. Its elements and members are on the lines
+// Parse returns the only document of a file; it has no content if the file has none. Another
+// document that is not empty is an error. The errors name the line.
+func Parse(src []byte) (*yaml.Node, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(src))
+	var top, next yaml.Node
+	err := dec.Decode(&top)
+	for err == nil {
+		if err = dec.Decode(&next); err == nil && next.Content[0].ShortTag() != "!!null" {
+			err = fmt.Errorf("yaml: line %d: the file has another document: make a file of each", next.Content[0].Line)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return &top, nil
+}
+
+// Document returns the document of a file as JSON. Its elements and members are on the lines
 // of the file, so that errors in the JSON have the lines of the file.
 func Document(src []byte) ([]byte, error) {
-	var top yaml.Node
-	if err := yaml.Unmarshal(src, &top); err != nil {
+	top, err := Parse(src)
+	if err != nil {
 		return nil, err
 	}
 	if len(top.Content) == 0 {
