@@ -146,8 +146,10 @@ func readAs(t *testing.T, b []byte, open func(io.Reader) (*importer.Source, erro
 		}
 	}
 	if src, err = open(bytes.NewReader(b)); err == nil && src.Format.HTTP {
-		for run := range src.Conversations() {
-			_ = run.Resources()
+		for run, err := range src.Conversations() {
+			if err == nil {
+				_ = run.Resources()
+			}
 		}
 	}
 }
