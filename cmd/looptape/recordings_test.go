@@ -63,7 +63,9 @@ func TestRecordingsChecked(t *testing.T) {
 		t.Errorf("cassette verify: exit status %d: %s", status, out)
 	}
 	w, out, _ = clitest.Terminal(nil)
-	execute([]string{"check", "--format", "json", folder}, w)
+	if status := execute([]string{"check", "--format", "json", folder}, w); status != cli.Usage {
+		t.Errorf("check: exit status %d, want %d for the responses that cannot be read", status, cli.Usage)
+	}
 	var report struct {
 		Runs                   int
 		Violations, Unreadable []struct{ File string }
