@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/jsonio"
 )
 
 // The used members of HTTP Archive 1.2, with extensions: lists of values from Polly.JS, and
@@ -95,14 +96,21 @@ func (r *reader) har(src []byte) error {
 		Creator harCreator
 		Entries []json.RawMessage
 	}
-	if err := json.Unmarshal(src, &log); err != nil {
-		return r.jsonError(err, bytes.Index(r.src, src))
+	creator, entries := harMembers(src)
+	if entries == nil || json.Unmarshal(creator, &log.Creator) != nil {
+		if err := json.Unmarshal(src, &log); err != nil {
+			return r.jsonError(err, bytes.Index(r.src, src))
+		}
+	} else {
+		log.Entries = entries
 	}
 	r.Format, r.Metadata.Recorder = HAR, strings.TrimSpace(log.Creator.Name+" "+log.Creator.Version)
-	at := 0
+	at, counted := 0, 0
+	line := 1 // at the offset counted
 	for _, raw := range log.Entries {
 		at += bytes.Index(r.src[at:], raw)
-		r.line = r.lineAt(at)
+		line += bytes.Count(r.src[counted:at], []byte("\n"))
+		r.line, counted = line, at
 		var e harEntry
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return r.add(nil, r.jsonError(err, at))
@@ -119,6 +127,33 @@ func (r *reader) har(src []byte) error {
 }
 
 var errWebSocket = errors.New("messages of WebSocket are not supported: export the file again without this entry")
+
+// harMembers returns the creator and the entries of a log; nil if the log is invalid.
+func harMembers(src []byte) (creator []byte, entries []json.RawMessage) {
+	if !jsonio.Valid(src) {
+		return nil, nil
+	}
+	d := jsonio.NewValidDec(jsonio.View(src))
+	for name := range d.Members() {
+		switch {
+		case strings.EqualFold(name, "creator"):
+			creator = jsonio.Bytes(d.Raw())
+		case strings.EqualFold(name, "entries") && d.Peek() == '[':
+			entries = []json.RawMessage{}
+			for range d.Elements() {
+				entries = append(entries, jsonio.Bytes(d.Raw()))
+			}
+		case strings.EqualFold(name, "entries"):
+			return nil, nil
+		default:
+			d.Skip()
+		}
+	}
+	if d.Err() != nil {
+		return nil, nil
+	}
+	return creator, entries
+}
 
 func startedAt(text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)

@@ -33,6 +33,10 @@ func (r *reader) yaml(src []byte) error {
 	if err != nil {
 		return r.yamlError(err)
 	}
+	return r.document(top)
+}
+
+func (r *reader) document(top *yaml.Node) error {
 	if len(top.Content) == 0 {
 		return ErrUnknown
 	}
@@ -134,7 +138,18 @@ func (r *reader) json(src []byte) error {
 		Log          json.RawMessage
 		Interactions json.RawMessage
 	}
-	if err := json.Unmarshal(src, &top); err != nil {
+	if jsonio.Valid(src) {
+		d := jsonio.NewValidDec(jsonio.View(src))
+		for name := range d.Members() {
+			value := jsonio.Bytes(d.Raw())
+			switch {
+			case strings.EqualFold(name, "log"):
+				top.Log = value
+			case strings.EqualFold(name, "interactions"):
+				top.Interactions = value
+			}
+		}
+	} else if err := json.Unmarshal(src, &top); err != nil {
 		return r.jsonError(err, len(r.src)-len(src))
 	}
 	switch {
@@ -143,19 +158,37 @@ func (r *reader) json(src []byte) error {
 	case top.Interactions == nil:
 		return ErrUnknown
 	}
-	// JSON is YAML except for escapes of characters above U+FFFF.
 	doc, err := jsonval.Decode(src)
 	if err != nil {
 		return err
 	}
-	var plain bytes.Buffer
-	enc := json.NewEncoder(&plain)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(jsonval.Leaves(doc, yamlNumber)); err != nil {
-		return err
+	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file would be written as YAML
+	return r.document(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{nodeOf(jsonval.Leaves(doc, yamlNumber))}})
+}
+
+// nodeOf returns a JSON value as YAML, with the members in the order of their names.
+func nodeOf(v any) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	switch v := v.(type) {
+	case map[string]any:
+		n.Kind, n.Tag = yaml.MappingNode, "!!map"
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			n.Content = append(n.Content, nodeOf(name), nodeOf(v[name]))
+		}
+	case []any:
+		n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
+		for _, element := range v {
+			n.Content = append(n.Content, nodeOf(element))
+		}
+	case string:
+		n.Tag, n.Style, n.Value = "!!str", yaml.DoubleQuotedStyle, v
+	case nil:
+		n.Tag, n.Value = "!!null", "null"
+	default: // a number, true or false
+		n.Value = fmt.Sprint(v)
+		n.Tag = n.ShortTag()
 	}
-	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file has other lines, and would be written as YAML
-	return r.yaml(plain.Bytes())
+	return n
 }
 
 // yamlNumber returns a JSON number in a form that is a number in YAML 1.1 as well, which
