@@ -119,7 +119,7 @@ func readAs(t *testing.T, b []byte, open func(io.Reader) (*importer.Source, erro
 	if format != again || gocmp.Diff(whole, pieces) != "" {
 		t.Errorf("%q: read byte by byte it is %s %q, whole %s %q", b, again, pieces, format, whole)
 	}
-	lists := format == "messages" || format == "message-lines" || format == "tau-bench"
+	lists := format == "messages" || format == "message-lines"
 	if len(whole) == 0 && lists {
 		t.Errorf("%q: neither a run nor an error", b)
 	}
