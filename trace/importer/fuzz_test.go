@@ -34,7 +34,7 @@ var messageSeeds = []string{
 	string(cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{over("POST", chatURL, "{\"messages\":["+hi+"]}", "{}")})),
 	"interactions:\n- request: {method: POST, url: 'http://a.b/v1/messages', body: '{\"messages\":[" + hi + "]}'}\n  response: {code: 200}\nversion: 1\n",
 	httprr("POST http://a.b/v1/chat/completions HTTP/1.1\r\nContent-Length: 41\r\n\r\n"+`{"messages":[`+hi+`]}`, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), `{"log":{"entries":[]}}`,
-	cohereEvents, tau2Head + tau2Run + "," + tau2Voice + "]}",
+	"{\"candidates\":[],\"usageMetadata\":{}}\n{\"usageMetadata\":{\"n\x8b\":", cohereEvents, tau2Head + tau2Run + "," + tau2Voice + "]}",
 	langfuseTrace(observation("GENERATION", "a", "b", 1, `{"contents":["hi",{"parts":[{"text":"x"}]}]}`, `{"candidates":[{"content":{"parts":[{"text":"yo"}]}}]}`), observation("AGENT", "b", "a", 2, `[[{"type":"human","content":"hi"}]]`, `"{\"toolCalls\":[{\"toolCallId\":\"c\",\"toolName\":\"f\"}]}"`)),
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -79,6 +80,18 @@ func events(text []byte) (next func() (sse.Event, error), first json.RawMessage)
 	return reader().Next, first
 }
 
+// eventData yields the data of the events of a stream that are JSON.
+func eventData(text []byte) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		next, _ := events(text)
+		for ev, err := next(); err == nil; ev, err = next() {
+			if json.Valid(ev.Data) && !yield(bytes.Clone(ev.Data)) {
+				return
+			}
+		}
+	}
+}
+
 // ofEvent returns the protocol of a stream with this event.
 func ofEvent(data json.RawMessage) *Protocol {
 	switch kind := tree.Scalar(data, "type"); {
@@ -107,9 +120,8 @@ func Usage(text []byte) json.RawMessage {
 	}
 	counts := map[string]json.RawMessage{}
 	var names []string
-	next, _ := events(text)
-	for ev, err := next(); err == nil; ev, err = next() {
-		for name, value := range tree.Members(usageOf(bytes.Clone(ev.Data))) {
+	for data := range eventData(text) {
+		for name, value := range tree.Members(usageOf(data)) {
 			if counts[name] == nil {
 				names = append(names, name)
 			}
@@ -161,10 +173,9 @@ func citations(text []byte) json.RawMessage {
 		return nil
 	}
 	var list tree.List
-	next, _ := events(text)
-	for ev, err := next(); err == nil; ev, err = next() {
-		if tree.Scalar(ev.Data, "type") == "citation-start" {
-			list.Add(bytes.Clone(tree.Member(ev.Data, "delta", "message", "citations")))
+	for data := range eventData(text) {
+		if tree.Scalar(data, "type") == "citation-start" {
+			list.Add(tree.Member(data, "delta", "message", "citations"))
 		}
 	}
 	var message, all tree.Object
@@ -186,19 +197,18 @@ func UnknownEvents(p protocol.Protocol, text []byte) (unknown []llm.Unknown) {
 		return nil
 	}
 	blocks := map[int64]string{}
-	next, _ := events(text)
-	for ev, err := next(); err == nil; ev, err = next() {
-		kind, index := tree.Scalar(ev.Data, "type"), number(ev.Data, "index")
+	for data := range eventData(text) {
+		kind, index := tree.Scalar(data, "type"), number(data, "index")
 		switch kind {
 		case "content_block_start":
-			blocks[index] = tree.Scalar(ev.Data, "content_block", "type")
+			blocks[index] = tree.Scalar(data, "content_block", "type")
 		case "content_block_delta":
 			if slices.Contains([]string{"text", "thinking", "tool_use", "server_tool_use"}, blocks[index]) {
-				kind = tree.Scalar(ev.Data, "delta", "type")
+				kind = tree.Scalar(data, "delta", "type")
 			}
 		}
 		if kind != "" && !slices.Contains(anthropicEvents, kind) {
-			unknown = append(unknown, llm.Unknown{Kind: strings.Clone(kind), Raw: bytes.Clone(ev.Data)})
+			unknown = append(unknown, llm.Unknown{Kind: strings.Clone(kind), Raw: data})
 		}
 	}
 	return unknown
@@ -229,9 +239,8 @@ func Alternatives(text []byte) (n int) {
 	if !bytes.Contains(text, []byte(`"choices"`)) && !bytes.Contains(text, []byte(`"candidates"`)) {
 		return 0
 	}
-	next, _ := events(text)
-	for ev, err := next(); err == nil; ev, err = next() {
-		count(ev.Data)
+	for data := range eventData(text) {
+		count(data)
 	}
 	return n
 }
