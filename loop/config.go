@@ -114,10 +114,10 @@ type Config struct {
 	// OrderCallsByEnd puts the calls of a streaming response in the order in which the provider
 	// ended them, and calls without an end last; otherwise they are in the order of their starts.
 	OrderCallsByEnd bool
-	// GateEachCall passes the calls of a step through the BeforeTools hooks one by one if
+	// BeforeToolsEachCall passes the calls of a step through the BeforeTools hooks one by one if
 	// Concurrency is 1: the hooks get a call when the call before it has its result. Otherwise
 	// they get all calls of a step before any of them runs.
-	GateEachCall bool
+	BeforeToolsEachCall bool
 	// BadArguments is what happens to a call with invalid arguments: an error result; {} if
 	// they are not a JSON object; or the tool gets arguments that its schema does not allow.
 	BadArguments BadArguments

@@ -285,7 +285,7 @@ func (r *run) decideCalls(s *StepInfo, response *llm.Response, calls []llm.ToolC
 	plans = r.exec.plan(response, calls)
 	clientSide := r.exec.classify(plans)
 	if clientSide == 0 || r.cfg.ClientCalls != ClientBreak { // otherwise nothing is run, and no hook is asked
-		if d, err = r.gateFirst(s, plans); err != nil || d.Action == trace.Stop || d.Action == trace.Suspend {
+		if d, err = r.beforeFirstTools(s, plans); err != nil || d.Action == trace.Stop || d.Action == trace.Suspend {
 			return d, nil, err
 		}
 		clientSide = r.exec.classify(plans)
@@ -333,11 +333,11 @@ func isReserved(d Decision) bool {
 	return false
 }
 
-// gateFirst passes calls through the BeforeTools hooks before any of them runs: all of them,
-// or with Config.GateEachCall the first one. The loop's own options always get all of them.
-func (r *run) gateFirst(s *StepInfo, plans []*plannedCall) (Decision, error) {
+// beforeFirstTools passes calls through the BeforeTools hooks before any of them runs: all of them,
+// or with Config.BeforeToolsEachCall the first one. The loop's own options always get all of them.
+func (r *run) beforeFirstTools(s *StepInfo, plans []*plannedCall) (Decision, error) {
 	first := plans
-	if r.gatesEachCall() && len(plans) > 0 {
+	if r.beforeToolsEachCall() && len(plans) > 0 {
 		first = plans[:1]
 	}
 	d, by, err := r.beforeTools(s, plans, true)
@@ -350,9 +350,11 @@ func (r *run) gateFirst(s *StepInfo, plans []*plannedCall) (Decision, error) {
 	return d, err
 }
 
-func (r *run) gatesEachCall() bool { return r.cfg.GateEachCall && r.cfg.concurrency() == 1 }
+func (r *run) beforeToolsEachCall() bool {
+	return r.cfg.BeforeToolsEachCall && r.cfg.concurrency() == 1
+}
 
-// runCalls runs the calls of a step and appends their results. With Config.GateEachCall it
+// runCalls runs the calls of a step and appends their results. With Config.BeforeToolsEachCall it
 // passes each call but the first through the BeforeTools hooks when the call before it has
 // ended. The decision is not empty if a hook ended the run there.
 func (r *run) runCalls(s *StepInfo, plans []*plannedCall) (d Decision) {
@@ -360,7 +362,7 @@ func (r *run) runCalls(s *StepInfo, plans []*plannedCall) (d Decision) {
 		return d
 	}
 	r.exec.open = plans
-	if !r.gatesEachCall() {
+	if !r.beforeToolsEachCall() {
 		r.exec.runAll(plans)
 		r.appendResults(plans)
 		return d

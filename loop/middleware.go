@@ -84,7 +84,7 @@ type StepInfo struct {
 	Model   llm.Model // makes the model call of the step; nil is the agent's
 	Usage   llm.Usage // of the run so far
 	// Results are the results of the calls of the step that precede those of a BeforeTools hook,
-	// with Config.GateEachCall; otherwise nil. The result of a client-side call is empty.
+	// with Config.BeforeToolsEachCall; otherwise nil. The result of a client-side call is empty.
 	Results []llm.ToolResult
 	Steps   []*Step // the completed steps; copies of those in the Result
 

@@ -33,9 +33,9 @@ func recipes(t *testing.T, root, parent string) (dir string, env []string) {
 	return dir, append(os.Environ(), "PATH="+path, "NO_COLOR=1")
 }
 
-// judge runs a test runner on the recipe, with the program of the page and with one that sends no
+// runRecipe runs a test runner on a recipe, with the program of the page and with one that sends no
 // request, and checks the results.
-func judge(t *testing.T, dir string, env []string, program, passed, failed string, runner ...string) {
+func runRecipe(t *testing.T, dir string, env []string, program, passed, failed string, runner ...string) {
 	t.Helper()
 	for _, want := range []string{passed, failed} {
 		cmd := exec.CommandContext(t.Context(), runner[0], runner[1:]...)
@@ -54,7 +54,7 @@ func judge(t *testing.T, dir string, env []string, program, passed, failed strin
 func TestVitestRecipe(t *testing.T) {
 	npm := installed(t)
 	dir, env := recipes(t, filepath.Join(npm, "..", ".."), npm)
-	judge(t, dir, env, "agent.js", "1 passed", "No request came", "node", filepath.Join(npm, "node_modules", "vitest", "vitest.mjs"), "run", "--root", dir)
+	runRecipe(t, dir, env, "agent.js", "1 passed", "No request came", "node", filepath.Join(npm, "node_modules", "vitest", "vitest.mjs"), "run", "--root", dir)
 }
 
 // TestPytestRecipe runs the recipe for pytest.
@@ -66,5 +66,5 @@ func TestPytestRecipe(t *testing.T) {
 		t.Skip("pytest is not installed")
 	}
 	dir, env := recipes(t, filepath.Join("..", ".."), t.TempDir())
-	judge(t, dir, env, "agent.py", "1 passed", "No request came", python, "-m", "pytest", "-p", "no:cacheprovider", "-q", "test_agent.py")
+	runRecipe(t, dir, env, "agent.py", "1 passed", "No request came", python, "-m", "pytest", "-p", "no:cacheprovider", "-q", "test_agent.py")
 }

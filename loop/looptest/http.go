@@ -147,8 +147,8 @@ func (h *httpRun) check() {
 }
 
 // notShown returns the reason why the protocol of the loop cannot show the case: it has arguments that
-// are not JSON. Anthropic's input is an object, except in the deltas of a stream. Gemini's args are an
-// object, and only Vertex AI sends them in parts.
+// are not JSON. In Anthropic they are an object, except in the deltas of a stream. In Gemini they are
+// an object, and only Vertex AI sends them in parts.
 func (h *httpRun) notShown() string {
 	if !slices.ContainsFunc(h.run.c.responses, func(r fake.Response) bool {
 		return slices.ContainsFunc(r.Calls, func(c fake.Call) bool { return !json.Valid([]byte(c.Arguments)) })

@@ -17,11 +17,11 @@ import (
 
 // ToolHooks are callbacks for calls that may change their results. Each may be nil, and an
 // error of any of them ends the run. Start is called on the run's goroutine, in the order of
-// the calls, before any call is run, or with [loop.Config.GateEachCall] before its call is run.
+// the calls, before any call is run, or with [loop.Config.BeforeToolsEachCall] before its call is run.
 // Failed is called then for invalid calls. An error at that
 // point leaves the calls of the step pending. Done and Failed are called when a tool has
 // ended, one at a time. They must not wait for other tools or on the loop's clock. Their error
-// ends the run when all calls of the step have results, or with GateEachCall before the next
+// ends the run when all calls of the step have results, or with BeforeToolsEachCall before the next
 // call, and that call and all later ones get error results.
 type ToolHooks struct {
 	Start  func(ctx context.Context, t *ToolStarting) error

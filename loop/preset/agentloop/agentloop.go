@@ -28,7 +28,7 @@ const name = "agentloop"
 // before it has ended. Arguments that cannot be parsed become an empty object, and a value that a
 // tool returns after its timeout is its result. A negative ToolTimeout means no timeout.
 func Fill(cfg loop.Config) loop.Config {
-	cfg.Preset, cfg.OrderCallsByEnd, cfg.GateEachCall, cfg.KeepLateResults = name, true, true, true
+	cfg.Preset, cfg.OrderCallsByEnd, cfg.BeforeToolsEachCall, cfg.KeepLateResults = name, true, true, true
 	if cfg.BadArguments == loop.BadArgumentsError {
 		cfg.BadArguments = loop.BadArgumentsEmpty
 	}
