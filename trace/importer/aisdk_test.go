@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/trace/check"
 )
 
 func TestModelMessages(t *testing.T) {
@@ -105,6 +107,45 @@ func TestUIMessages(t *testing.T) {
 				if diff := cmp.Diff(c.want, ownJSON(t, strings.NewReader(in))); diff != "" {
 					t.Errorf("%s: messages (-want +got):\n%s", way, diff)
 				}
+			}
+		})
+	}
+}
+
+// The AI SDK sends the result of a tool that the provider runs as content of the assistant.
+func TestProviderExecutedResults(t *testing.T) {
+	part := func(kind, members string) string {
+		return `[{"role":"user","content":"q"},{"role":"assistant","parts":[{"type":"` + kind + `","toolCallId":"c1","providerExecuted":true,"input":{},` + members + `},{"type":"text","text":"d"}]}]`
+	}
+	const unknown = `{"type":"server_tool_call_response","value":`
+	step := func(of, result string) string {
+		call := `{"type":"tool-call","toolCallId":"c1","toolName":"s","input":{},"providerExecuted":true}`
+		if of == "content" {
+			return `{"finishReason":"stop","steps":[{"finishReason":"stop","content":[` + call + `,` + result + `]}]}`
+		}
+		return `{"finishReason":"stop","steps":[{"finishReason":"stop","toolCalls":[` + call + `],"toolResults":[` + result + `]}]}`
+	}
+	result := `{"type":"tool-result","toolCallId":"c1","toolName":"s","input":{},"output":1,"providerExecuted":true}`
+	failed := `{"type":"tool-error","toolCallId":"c1","toolName":"s","input":{},"error":"e","providerExecuted":true}`
+	for name, c := range map[string]struct{ in, want string }{
+		"output":       {part("tool-s", `"state":"output-available","output":{"a": 1}`), unknown + `{"toolCallId":"c1","output":{"a":1}}}`},
+		"error":        {part("tool-s", `"state":"output-error","errorText":"e"`), unknown + `{"toolCallId":"c1","output":"e"}}`},
+		"dynamic tool": {part("dynamic-tool", `"toolName":"s","state":"output-available","output":"x"`), unknown + `{"toolCallId":"c1","output":"x"}}`},
+		"denied":       {part("tool-s", `"state":"output-denied","approval":{"id":"a","approved":false}`), `"approved":false`},
+		"no result":    {part("tool-s", `"state":"input-available"`), `"provider_executed":true`},
+		"step":         {step("content", result), unknown + result + `}`},
+		"failed step":  {step("content", failed), unknown + failed + `}`},
+		"older step":   {step("toolCalls", result), unknown + result + `}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := onlyRun(t, c.in)
+			if own := strings.Join(ownJSON(t, strings.NewReader(c.in)), "\n"); !strings.Contains(own, c.want) || strings.Contains(own, `"tool_result"`) || len(run.Unknown) > 0 {
+				t.Errorf("messages %s with %v, want %s, no result of the client and everything understood", own, run.Unknown, c.want)
+			}
+			var list check.List
+			list.Add(run.Messages...)
+			if found := list.Done(); len(found) > 0 {
+				t.Errorf("violations %+v, want none", found)
 			}
 		})
 	}

@@ -39,13 +39,16 @@ func SDKPart(part json.RawMessage) llm.Part {
 	case "tool-call":
 		return llm.ToolCall{ID: f.Scalar("toolCallId"), Name: f.Scalar("toolName"), Arguments: tree.String(f.First("input", "args")), ProviderExecuted: f.IsTrue("providerExecuted"), Opaque: f.Rest()}
 	case "tool-result", "tool-error":
+		if f.IsTrue("providerExecuted") {
+			return Unknown(providerOutput, string(part))
+		}
 		r := llm.ToolResult{ID: f.Scalar("toolCallId"), Name: f.Scalar("toolName"), IsError: kind == "tool-error" || tree.IsTrue(part, "isError")}
 		if kind == "tool-error" {
 			r.Content = TextParts(f.First("error"))
 		} else {
 			r.Content = TextParts(f.First("output", "result"))
 		}
-		_, _ = f.First("input", "args"), f.IsTrue("providerExecuted") // of the call
+		_ = f.First("input", "args") // of the call
 		r.Opaque = f.Rest()
 		return r
 	}
@@ -247,7 +250,8 @@ func uiPart(part json.RawMessage) []llm.Part {
 	return []llm.Part{SDKPart(part)}
 }
 
-// invocation reads a call of a tool and its result, if it has one.
+// invocation reads a call of a tool and its result, if it has one. The result of a call that the provider
+// runs is content of the assistant, as the AI SDK sends it.
 func invocation(raw json.RawMessage, name string) []llm.Part {
 	f := tree.Fields{Object: raw}
 	_, _ = f.Text("type")
@@ -255,17 +259,27 @@ func invocation(raw json.RawMessage, name string) []llm.Part {
 	call := llm.ToolCall{ID: f.Scalar("toolCallId"), Name: name, Arguments: tree.String(f.First("input", "rawInput", "args")), ProviderExecuted: f.IsTrue("providerExecuted")}
 	result := llm.ToolResult{ID: call.ID, Name: name}
 	hasResult := true
+	var output json.RawMessage
 	switch tree.Scalar(raw, "state") {
 	case "output-available", "result":
-		result.Content = TextParts(f.First("output", "result"))
+		output = f.First("output", "result")
+		result.Content = TextParts(output)
 	case "output-error":
-		result.Content, result.IsError = TextParts(f.First("errorText")), true
+		output = f.First("errorText")
+		result.Content, result.IsError = TextParts(output), true
 	case "output-denied":
 		result.Content, result.IsError = denied(tree.Member(raw, "approval", "reason")), true
 	default:
 		hasResult = false
 	}
-	if call.Opaque = f.Rest(); hasResult {
+	call.Opaque = f.Rest()
+	switch {
+	case call.ProviderExecuted && output != nil:
+		var o tree.Object
+		o.Text("toolCallId", call.ID)
+		o.Add("output", output)
+		return []llm.Part{call, Unknown(providerOutput, string(o.JSON()))}
+	case !call.ProviderExecuted && hasResult:
 		return []llm.Part{call, result}
 	}
 	return []llm.Part{call}
