@@ -45,6 +45,18 @@ func TestLangChain(t *testing.T) {
 		"states":             {"[" + line + "," + line + "]", []string{want, second}},
 		"a thread":           {`{"values":` + langChainExample + `,"next":[]}`, []string{want}},
 		"serialized":         {serializedExample, []string{serialized}},
+		"function_call": {
+			`[{"type":"human","content":"q"},{"type":"ai","content":"","tool_calls":[],"additional_kwargs":{"function_call":{"name":"f","arguments":"{}"},"refusal":null}},{"type":"function","name":"f","content":"r"},{"type":"ai","content":"d"}]`,
+			[]string{"run-1 user:(q) assistant:[function_call_1 f{}] tool:[function_call_1 f=r] assistant:(d)"},
+		},
+		"function_call and tool_calls": {
+			`[{"type":"ai","content":"","tool_calls":[{"name":"f","args":{},"id":"c1"}],"additional_kwargs":{"function_call":{"name":"f","arguments":"{}"}}},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
+			[]string{"run-1 assistant:[c1 f{}] tool:[c1 =r]"},
+		},
+		"calls of the provider": {
+			`[{"type":"human","content":"q"},{"type":"ai","content":"","tool_calls":[],"additional_kwargs":{"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
+			[]string{"run-1 user:(q) assistant:[c1 f{}] tool:[c1 =r]"},
+		},
 		"a list of lists":    {"[" + serializedExample + "]", []string{serialized}},
 		"a message per line": {strings.ReplaceAll(strings.Trim(serializedExample, "[]\n"), ",\n", "\n") + "\n", []string{serialized}},
 	} {

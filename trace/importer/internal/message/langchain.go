@@ -116,6 +116,10 @@ func LangChain(m json.RawMessage) (json.RawMessage, error) {
 // id of the call that it answers is a member of the message, unless callID is not empty.
 func Plain(m json.RawMessage, role, callID string) json.RawMessage {
 	calls, used := langChainCalls(m)
+	legacy := tree.Member(m, "additional_kwargs", "function_call") // repeated by calls, if there are any
+	if len(calls) > 0 || tree.Member(legacy, "name") == nil || tree.Member(m, "function_call") != nil {
+		legacy = nil
+	}
 	content := tree.Member(m, "content")
 	blocks := hasBlocks(content)
 	var o tree.Object
@@ -132,6 +136,9 @@ func Plain(m json.RawMessage, role, callID string) json.RawMessage {
 			o.Add(key, ResultContent(value))
 		case key == "additional_kwargs" && slices.Contains(used, "additional_kwargs.tool_calls"):
 			o.Add(key, tree.Without(value, "tool_calls"))
+		case key == "additional_kwargs" && legacy != nil:
+			o.Add(key, tree.Without(value, "function_call"))
+			o.Add("function_call", legacy)
 		default:
 			o.Add(key, value)
 		}
