@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"encoding/json"
 	"io"
 	"strings"
 	"testing"
@@ -209,6 +210,109 @@ func TestADKSessionUnknown(t *testing.T) {
 	}
 	if got, want := string(runs[0].Messages[2].AppendJSON(nil)), `"opaque":{"function_call":{"will_continue":true}}`; !strings.Contains(got, want) {
 		t.Errorf("message %s, want %s in it", got, want)
+	}
+}
+
+// The runs of a session have what ADK sends to a model.
+func TestADKSessionAsSent(t *testing.T) {
+	event := func(role, rest, parts string) string {
+		return `{"author":"x",` + rest + `"content":{"role":"` + role + `","parts":[` + parts + `]}}`
+	}
+	text := func(role, branch, text string) string {
+		return event(role, branch, `{"text":"`+text+`"}`)
+	}
+	call := func(id, name, rest string) string {
+		return event("model", rest, `{"functionCall":{"id":"`+id+`","name":"`+name+`","args":{}}}`)
+	}
+	result := func(id, name, rest, value string) string {
+		return event("user", rest, `{"functionResponse":{"id":"`+id+`","name":"`+name+`","response":{"r":"`+value+`"}}}`)
+	}
+	const a, b = `"branch":"p.a",`, `"branch":"p.b",`
+	for name, c := range map[string]struct {
+		events []string
+		want   []string
+		meta   map[string]int // the lengths of lists
+	}{
+		"a long-running tool": {
+			[]string{
+				text("user", "", "q"), call("1", "f", `"longRunningToolIds":["1"],`), result("1", "f", "", "pending"), text("model", "", "wait"),
+				result("1", "f", "", "done"), text("model", "", "d"),
+			},
+			[]string{`s user:(q) assistant:[1 f{}] tool:[1 f={"r":"done"}] assistant:(wait) assistant:(d)`},
+			map[string]int{"replaced_responses": 1},
+		},
+		"a late result of one of two calls": {
+			[]string{
+				event("model", "", `{"functionCall":{"id":"1","name":"f","args":{}}},{"functionCall":{"id":"2","name":"g","args":{}}}`), result("1", "f", "", "x"),
+				text("model", "", "wait"), result("2", "g", "", "y"), text("model", "", "d"),
+			},
+			[]string{`s assistant:[1 f{}][2 g{}] tool:[1 f={"r":"x"}] tool:[2 g={"r":"y"}] assistant:(wait) assistant:(d)`}, nil,
+		},
+		"credentials and a confirmation": {
+			[]string{
+				text("user", "", "q"), call("1", "f", ""), call("2", "adk_request_credential", ""), result("1", "f", "", "pending"), result("2", "adk_request_credential", "", "key"),
+				result("1", "f", "", "x"), call("3", "g", ""), call("4", "adk_request_confirmation", ""), result("4", "adk_request_confirmation", "", "yes"), result("3", "g", "", "y"), text("model", "", "d"),
+			},
+			[]string{`s user:(q) assistant:[1 f{}] tool:[1 f={"r":"x"}] assistant:[3 g{}] tool:[3 g={"r":"y"}] assistant:(d)`},
+			map[string]int{"replaced_responses": 1, "adk_request_credential": 2, "adk_request_confirmation": 2},
+		},
+		"parallel agents": {
+			[]string{
+				text("user", "", "q"), call("1", "f", a), call("2", "g", b), result("1", "f", a, "x"), result("2", "g", "", "y"),
+				text("model", b, "B"), text("model", a, "A"), text("model", "", "both"), text("user", "", "thanks"),
+			},
+			[]string{
+				`s user:(q) assistant:(both) user:(thanks)`,
+				`s/p.a user:(q) assistant:[1 f{}] tool:[1 f={"r":"x"}] assistant:(A)`,
+				`s/p.b user:(q) assistant:[2 g{}] tool:[2 g={"r":"y"}] assistant:(B)`,
+			},
+			nil,
+		},
+		"branches only": {
+			[]string{text("model", a, "A"), text("model", b, "B")},
+			[]string{`s/p.a assistant:(A)`, `s/p.b assistant:(B)`}, nil,
+		},
+		"one agent after another": {
+			[]string{text("user", "", "q"), call("1", "f", `"branch":"p",`), result("1", "f", `"branch":"p",`, "x"), text("model", a, "A"), text("user", "", "more")},
+			[]string{`s user:(q) assistant:[1 f{}] tool:[1 f={"r":"x"}] assistant:(A) user:(more)`}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			format, runs, failed, unknown := readAll(t, "file", []byte(`{"id":"s","appName":"a","events":[`+strings.Join(c.events, ",")+`]}`))
+			if diff := cmp.Diff(c.want, outline(runs)); diff != "" || format != "adk-session" || failed != nil || unknown != nil {
+				t.Fatalf("%s, errors %v %v, runs (-want +got):\n%s", format, failed, unknown, diff)
+			}
+			for _, run := range runs {
+				if v := check.Messages(run.Name, run.Messages); v != nil {
+					t.Errorf("violations %v, want none", v)
+				}
+			}
+			for _, list := range []string{"replaced_responses", "adk_request_credential", "adk_request_confirmation"} {
+				var elements []any
+				if raw := runs[0].Meta[list]; raw != nil {
+					_ = json.Unmarshal(raw, &elements)
+				}
+				if len(elements) != c.meta[list] {
+					t.Errorf("%s: %d elements, want %d", list, len(elements), c.meta[list])
+				}
+			}
+		})
+	}
+}
+
+// A result before its call, or without a call, and a call without a result stay what they are.
+func TestADKSessionBroken(t *testing.T) {
+	part := func(role, part string) string { return `{"content":{"role":"` + role + `","parts":[` + part + `]}}` }
+	user, answer := part("user", `{"text":"q"}`), part("model", `{"text":"d"}`)
+	call := part("model", `{"functionCall":{"id":"1","name":"f","args":{}}}`)
+	result := part("user", `{"functionResponse":{"id":"1","name":"f","response":{}}}`)
+	for name, events := range map[string][]string{
+		"no call": {user, result, answer}, "no result": {user, call, user, answer}, "a result before its call": {user, result, call, user, answer},
+	} {
+		run := onlyRun(t, `{"id":"s","appName":"a","events":[`+strings.Join(events, ",")+`]}`)
+		if v := check.Messages(run.Name, run.Messages); len(v) == 0 || v[0].Invariant != "INV-01" {
+			t.Errorf("%s: violations %v, want INV-01", name, v)
+		}
 	}
 }
 

@@ -41,10 +41,10 @@ func TestLangChain(t *testing.T) {
 		want []string
 	}{
 		"a state": {langChainExample, []string{want}}, "compressed": {string(zstandard(t, langChainExample)), []string{want}},
-		"a state per line":   {line + line, []string{want, second}},
-		"states":             {"[" + line + "," + line + "]", []string{want, second}},
-		"a thread":           {`{"values":` + langChainExample + `,"next":[]}`, []string{want}},
-		"serialized":         {serializedExample, []string{serialized}},
+		"a state per line": {line + line, []string{want, second}},
+		"states":           {"[" + line + "," + line + "]", []string{want, second}},
+		"a thread":         {`{"values":` + langChainExample + `,"next":[]}`, []string{want}},
+		"serialized":       {serializedExample, []string{serialized}},
 		"function_call": {
 			`[{"type":"human","content":"q"},{"type":"ai","content":"","tool_calls":[],"additional_kwargs":{"function_call":{"name":"f","arguments":"{}"},"refusal":null}},{"type":"function","name":"f","content":"r"},{"type":"ai","content":"d"}]`,
 			[]string{"run-1 user:(q) assistant:[function_call_1 f{}] tool:[function_call_1 f=r] assistant:(d)"},

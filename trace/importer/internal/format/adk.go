@@ -13,8 +13,7 @@ import (
 
 // The formats of Google's Agent Development Kit for Python (github.com/google/adk-python):
 // EvalSet and EvalCase of evaluation/eval_case.py, EvalSetResult of
-// evaluation/eval_result.py and Session of sessions/session.py, with members in snake case
-// or camel case.
+// evaluation/eval_result.py, with members in snake case or camel case.
 
 // SniffADKSet recognizes eval sets, in the current form and in the first one: a list of
 // turns, or of objects with such lists as data.
@@ -30,12 +29,6 @@ func SniffADKSet(h *Head) (Layout, bool) {
 
 // SniffADKResult recognizes results of eval sets.
 func SniffADKResult(h *Head) (Layout, bool) { return adkPath(h, "eval_case_results") }
-
-// SniffADKSession recognizes sessions.
-func SniffADKSession(h *Head) (Layout, bool) {
-	old := h.Has("past_events", "pending_events")
-	return runsInArray, h.Has("events") && (h.Has("app_name", "appName") || h.Has("id") && old)
-}
 
 func adkPath(h *Head, name string) (Layout, bool) {
 	i := slices.IndexFunc(h.Keys, func(key string) bool { return tree.Snake(key) == name })
@@ -83,39 +76,6 @@ func ADKResult(d *jsonio.Dec, run *Run) {
 	}
 	for _, metric := range tree.Elements(tree.Field(raw, "overall_eval_metric_results")) {
 		run.addScore(tree.Scalar(tree.Field(metric, "metric_name")), tree.Field(metric, "score"))
-	}
-}
-
-// ADKSession reads a Session, also in the form before version 0.1 of ADK, which has options of an
-// event in a member of their own. It omits partial events, which a later event repeats.
-func ADKSession(d *jsonio.Dec, run *Run) {
-	raw := run.object(d)
-	run.identify(raw, "id")
-	run.Case = ""
-	var reader message.Reader
-	var usage llm.Usage
-	for n, event := range tree.Elements(tree.Field(raw, "events")) {
-		if tree.IsTrue(tree.Field(event, "partial")) || tree.IsTrue(tree.Field(event, "options", "partial")) {
-			continue
-		}
-		content := tree.Field(event, "content")
-		run.Messages = append(run.Messages, reader.Contents(content)...)
-		usage = usage.Add(adkUsage(tree.Field(event, "usage_metadata")))
-		path := "events[" + strconv.Itoa(n) + "].content"
-		if parts := tree.Field(content, "parts"); content != nil && (content[0] != '{' || parts != nil && parts[0] != '[') {
-			run.ReportUnknown(path, "the content has no list of parts")
-		}
-		if role := tree.String(tree.Field(content, "role")); !slices.Contains([]string{"", "user", "model", "function", "tool"}, role) {
-			run.ReportUnknown(path+".role", "the content has the unknown role %q", role)
-		}
-	}
-	for _, name := range []string{"past_events", "pending_events"} {
-		if list := tree.Field(raw, name); list != nil && len(list) > len("[]") {
-			run.ReportUnknown(name, "the messages of %s are not read", name)
-		}
-	}
-	if usage != (llm.Usage{}) {
-		run.Meta["usage"] = usage.AppendJSON(nil)
 	}
 }
 
