@@ -127,3 +127,80 @@ func TestConversationsOfCassettes(t *testing.T) {
 		t.Errorf("%d cassettes with %d conversations, want 350 with 354", len(files)+len(more), whole)
 	}
 }
+
+// Of alternative responses and of several prompts the first is read, and the number is reported. The
+// next call continues the first alternative.
+func TestAlternatives(t *testing.T) {
+	const (
+		asked   = `[{"role":"user","parts":[{"type":"text","content":"hi"}]}]`
+		called  = `{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":{}}],"finish_reason":"tool_call"}`
+		other   = `{"role":"assistant","parts":[{"type":"tool_call","id":"c2","name":"f","arguments":{"x":1}}],"finish_reason":"tool_call"}`
+		next    = `[{"role":"user","parts":[{"type":"text","content":"hi"}]},` + called + `,{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","response":"r"}]}]`
+		done    = `[{"role":"assistant","parts":[{"type":"text","content":"d"}],"finish_reason":"stop"}]`
+		choices = `{"choices":[{"index":0,"message":{"role":"assistant","content":"A"}},{"index":1,"message":{"role":"assistant","content":"B"}}]}`
+		human   = `{"messages":[[{"type":"human","content":"hi"}]]}`
+	)
+	langSmith := func(inputs, outputs string) string {
+		return `{"id":"1","trace_id":"t","run_type":"llm","inputs":` + inputs + `,"outputs":` + outputs + `}`
+	}
+	generation := func(text string) string {
+		return `{"text":"` + text + `","message":{"type":"ai","content":"` + text + `"}}`
+	}
+	for name, c := range map[string]struct {
+		in, want string
+		unknown  []string
+	}{
+		"OpenTelemetry": {
+			otlp(span("t", 1, "gen_ai.input.messages", asked, "gen_ai.output.messages", "["+called+","+other+"]"), span("t", 2, "gen_ai.input.messages", next, "gen_ai.output.messages", done)),
+			"t user:(hi) assistant:[c1 f{}] tool:[c1 =r] assistant:(d)",
+			[]string{`file:1: span "": the gen_ai.output.messages of the model call: the response has 2 alternatives, and only the first is read (in t)`},
+		},
+		"OpenTelemetry, an agent": {
+			otlp(span("t", 1, "gen_ai.operation.name", "invoke_agent", "gen_ai.input.messages", asked, "gen_ai.output.messages", "["+called+","+other+"]")),
+			`t user:(hi) assistant:[c1 f{}] assistant:[c2 f{"x":1}]`, nil,
+		},
+		"LangSmith, choices": {
+			langSmith(`{"messages":[{"role":"user","content":"hi"}]}`, choices), "t user:(hi) assistant:(A)",
+			[]string{"file:1: outputs: the call of a model: the response has 2 alternatives, and only the first is read (in t)"},
+		},
+		"LangSmith, generations": {
+			langSmith(human, `{"generations":[[`+generation("A")+`,`+generation("B")+`]]}`), "t user:(hi) assistant:(A)",
+			[]string{"file:1: outputs: the call of a model: the response has 2 alternatives, and only the first is read (in t)"},
+		},
+		"LangSmith, generations in one list": {
+			langSmith(human, `{"generations":[`+generation("A")+`,`+generation("B")+`]}`), "t user:(hi) assistant:(A)",
+			[]string{"file:1: outputs: the call of a model: the response has 2 alternatives, and only the first is read (in t)"},
+		},
+		"LangSmith, two prompts": {
+			langSmith(`{"messages":[[{"type":"human","content":"hi"}],[{"type":"human","content":"ho"}]]}`, `{"generations":[[`+generation("A")+`],[`+generation("B")+`]]}`), "t user:(hi) assistant:(A)",
+			[]string{
+				"file:1: inputs: the call of a model: the call has 2 prompts, and only the first is read (in t)",
+				"file:1: outputs: the call of a model: the call has 2 prompts, and only the first is read (in t)",
+			},
+		},
+		"Langfuse": {
+			langfuseTrace(observation("GENERATION", "m", "", 1, `[{"role":"user","content":"hi"}]`, choices)), `t user:(hi) assistant:(A) {"input_tokens":10,"output_tokens":2,"reasoning_output_tokens":1}`,
+			[]string{`file:1: observations[0].output: the model call "m": the response has 2 alternatives, and only the first is read (in t)`},
+		},
+		"Gemini": {
+			langfuseTrace(observation("GENERATION", "m", "", 1, `[{"role":"user","content":"hi"}]`, `{"candidates":[{"content":{"parts":[{"text":"A"}]}},{"content":{"parts":[{"text":"B"}]}}]}`)), `t user:(hi) assistant:(A) {"input_tokens":10,"output_tokens":2,"reasoning_output_tokens":1}`,
+			[]string{`file:1: observations[0].output: the model call "m": the response has 2 alternatives, and only the first is read (in t)`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			format, runs, failed, unknown := readAll(t, "file", []byte(c.in))
+			if diff := cmp.Diff([]string{c.want}, outline(runs)); diff != "" || failed != nil {
+				t.Errorf("errors %v, runs (-want +got):\n%s", failed, diff)
+			}
+			if diff := cmp.Diff(c.unknown, texts(unknown)); diff != "" {
+				t.Errorf("unknown (-want +got):\n%s", diff)
+			}
+			if names := lostFrom(format, sourceLeaves(t, []byte(c.in)), contentOf(t, runs)); names != nil {
+				t.Errorf("lost %s", strings.Join(names, "\n"))
+			}
+			if len(runs[0].Checkable()) == 0 {
+				t.Error("the messages are not checked")
+			}
+		})
+	}
+}

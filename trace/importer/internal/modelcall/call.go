@@ -29,6 +29,13 @@ type Call struct {
 type Error struct {
 	Member string
 	Err    error
+	// Partial is true if the messages were read, except alternatives or other prompts.
+	Partial bool
+}
+
+// Alternatives returns the error for a member with n alternative responses, of which only the first is read.
+func Alternatives(member string, n int) Error {
+	return Error{Member: member, Err: fmt.Errorf("the response has %d alternatives, and only the first is read", n), Partial: true}
 }
 
 // Read reads the input and the output of a call. If one of them cannot be read, that is one of the
@@ -38,11 +45,18 @@ func Read(input, output json.RawMessage) Call {
 	var call Call
 	read := func(member string, value json.RawMessage, role llm.Role) []llm.Message {
 		before := len(r.messages)
-		r.remains = false
-		if err := cmp.Or(r.value(value, role), r.flush()); err != nil {
+		r.remains, r.alternatives, r.prompts = false, 0, 0
+		err := cmp.Or(r.value(value, role), r.flush())
+		switch {
+		case err != nil:
 			r.messages, r.list, r.err = r.messages[:before], nil, nil
-			call.Errs = append(call.Errs, Error{member, err})
-		} else if !r.remains {
+			call.Errs = append(call.Errs, Error{Member: member, Err: err})
+		case r.prompts > 1:
+			err = fmt.Errorf("the call has %d prompts, and only the first is read", r.prompts)
+			call.Errs = append(call.Errs, Error{Member: member, Err: err, Partial: true})
+		case r.alternatives > 1:
+			call.Errs = append(call.Errs, Alternatives(member, r.alternatives))
+		case !r.remains:
 			call.Read = append(call.Read, member)
 		}
 		return slices.Clip(r.messages[before:])
@@ -60,6 +74,8 @@ type reader struct {
 	// remains is true if a value has more than its messages.
 	remains bool
 	err     error // the first one of flush
+	// The numbers of alternative responses and of prompts that a value has; 0 if it does not show them.
+	alternatives, prompts int
 }
 
 var errForm = errors.New("the messages are in an unknown form")
@@ -134,7 +150,8 @@ func (r *reader) array(list json.RawMessage, role llm.Role) error {
 	switch {
 	case first == nil:
 		return nil
-	case first[0] == '[' && tree.Element(list, "1") == nil:
+	case first[0] == '[':
+		r.prompts = max(r.prompts, count(list))
 		return r.array(first, role)
 	case areCalls(list):
 		r.add(sdkCalls(nil, list))
@@ -192,7 +209,7 @@ func forms() []form {
 		{"prompt", (*reader).request},
 		{"output", (*reader).request},
 		{"message", (*reader).request},
-		{"generations", (*reader).request},
+		{"generations", (*reader).generations},
 		{"toolCalls", (*reader).sdkResult},
 		{"tool_calls", (*reader).whole},
 		{"content", (*reader).whole},
@@ -230,7 +247,7 @@ func (r *reader) body(object json.RawMessage) (ok bool, err error) {
 	}
 	response, err := body.Response(object)
 	if response != nil && err == nil {
-		r.remains = true
+		r.remains, r.alternatives = true, max(r.alternatives, body.Alternatives(object))
 		r.messages = append(r.messages, response.Message())
 	}
 	if response != nil || err != nil {
@@ -331,16 +348,39 @@ func (r *reader) contents(object, value json.RawMessage, _ llm.Role) error {
 
 // candidates reads a response of the Gemini API.
 func (r *reader) candidates(_, value json.RawMessage, _ llm.Role) error {
-	r.remains = true
-	for _, candidate := range tree.Elements(value) {
-		for _, m := range r.reader.Contents(tree.Field(candidate, "content")) {
-			if m.Role == llm.RoleUser { // the role may be missing
-				m.Role = llm.RoleAssistant
-			}
-			r.messages = append(r.messages, m)
+	r.remains, r.alternatives = true, max(r.alternatives, count(value))
+	for _, m := range r.reader.Contents(tree.Field(tree.Element(value, "0"), "content")) {
+		if m.Role == llm.RoleUser { // the role may be missing
+			m.Role = llm.RoleAssistant
 		}
+		r.messages = append(r.messages, m)
 	}
 	return nil
+}
+
+// generations reads a result of LangChain: a list of alternative responses, or such a list for each prompt.
+func (r *reader) generations(_, list json.RawMessage, role llm.Role) error {
+	r.remains = true
+	if first := tree.Element(list, "0"); len(first) > 0 && first[0] == '[' {
+		r.prompts = max(r.prompts, count(list))
+		list = first
+	}
+	r.alternatives = max(r.alternatives, count(list))
+	if list[0] != '[' {
+		return r.value(list, role)
+	}
+	if first := tree.Element(list, "0"); first != nil {
+		return r.element(first, role)
+	}
+	return nil
+}
+
+// count returns the number of elements of a list.
+func count(list json.RawMessage) (n int) {
+	for range tree.Elements(list) {
+		n++
+	}
+	return n
 }
 
 // sdkResult reads a result of the AI SDK.

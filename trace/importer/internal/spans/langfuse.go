@@ -96,8 +96,14 @@ func (t *langfuse) runs() {
 	}
 	t.scores()
 	whole := modelCall{Call: modelcall.Read(t.member("input"), t.member("output"))}
-	if whole.Errs != nil { // the trace is not one of a conversation
-		whole.Input, whole.Output = nil, nil
+	isCall := slices.ContainsFunc(t.spans, func(s recordedSpan) bool { return s.call != nil })
+	for _, err := range whole.Errs {
+		switch {
+		case !err.Partial: // the trace is not one of a conversation
+			whole.Input, whole.Output = nil, nil
+		case !isCall:
+			t.run.ReportUnknown(err.Member, "the trace: %w", err.Err)
+		}
 	}
 	name := cmp.Or(tree.Scalar(t.member("id")), t.run.Name)
 	runs := spanRuns(t.spans, name, t.run.Line, "observations", newConversation(&whole))
@@ -130,7 +136,11 @@ func (t *langfuse) call(n int) {
 	}
 	call := modelcall.Read(tree.Member(s.raw, "input"), tree.Member(s.raw, "output"))
 	for _, err := range call.Errs {
-		t.reportPart(n, "."+err.Member, "the messages of the model call %q cannot be read: %w", tree.Scalar(s.raw, "name"), err.Err)
+		what := "the messages of the model call %q cannot be read: %w"
+		if err.Partial {
+			what = "the model call %q: %w"
+		}
+		t.reportPart(n, "."+err.Member, what, tree.Scalar(s.raw, "name"), err.Err)
 	}
 	if len(call.Input)+len(call.Output) > 0 {
 		s.call = &modelCall{Call: call, rank: rank, start: timeOf(tree.Scalar(s.raw, "startTime"))}

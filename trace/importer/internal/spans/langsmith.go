@@ -155,14 +155,17 @@ func (l *langSmith) Runs() (runs []format.Run) {
 func (l *langSmith) trace(name string, list []*langSmithSpan) []format.Run {
 	spans := make([]recordedSpan, len(list))
 	var unknown []format.Unknown
+	lost := l.lost
 	for n, s := range list {
 		spans[n] = recordedSpan{raw: s.Raw, id: s.id, parent: s.parent, scores: s.scores()}
-		unknown = append(unknown, s.call(&spans[n], n)...)
+		found, whole := s.call(&spans[n], n)
+		unknown = append(unknown, found...)
+		lost = lost || !whole
 	}
 	runs := spanRuns(spans, name, list[0].Line, "runs", newConversation(&modelCall{}))
 	runs[0].Unknown = unknown
 	for i := range runs {
-		if unknown != nil || l.lost {
+		if lost {
 			runs[i].Gap = 1 // the missing messages may be of any conversation
 		}
 	}
@@ -179,12 +182,12 @@ func (s *langSmithSpan) scores() (scores []format.Score) {
 	return scores
 }
 
-// call reads the messages of a run if it is a call of a model, and returns what was not understood.
-// Its number is the order of its start.
-func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.Unknown) {
+// call reads the messages of a run if it is a call of a model, and returns what was not understood, and
+// whether the messages of a conversation were read. Its number is the order of its start.
+func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.Unknown, whole bool) {
 	report := func(path, text string, args ...any) {
 		if path != "" {
-			path = s.Path + "." + path
+			path = strings.TrimPrefix(s.Path+"."+path, ".")
 		}
 		unknown = append(unknown, format.Unknown{Line: s.Line, Path: cmp.Or(path, s.Path), Err: fmt.Errorf(text, args...)})
 	}
@@ -200,15 +203,21 @@ func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.U
 		report("", "the run has the unknown run_type %q", kind)
 	}
 	if !isModel {
-		return unknown
+		return unknown, unknown == nil
 	}
 	inputs, outputs := tree.Member(s.Raw, "inputs"), tree.Member(s.Raw, "outputs")
 	if string(outputs) == "{}" {
 		outputs = nil
 	}
 	call := modelcall.Read(inputs, outputs)
+	whole = unknown == nil
 	for _, err := range call.Errs {
-		report(err.Member+"s", "the messages of the call of a model cannot be read: %w", err.Err)
+		what := "the messages of the call of a model cannot be read: %w"
+		if err.Partial {
+			what = "the call of a model: %w"
+		}
+		report(err.Member+"s", what, err.Err)
+		whole = whole && err.Partial
 	}
 	if len(call.Input)+len(call.Output) > 0 {
 		names := make([]string, len(call.Read))
@@ -219,8 +228,9 @@ func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.U
 		span.rest = tree.Without(s.Raw, names...)
 	} else if call.Errs == nil {
 		report("", "the call of a model has no messages: let the program send its inputs and outputs to LangSmith")
+		whole = false
 	}
-	return unknown
+	return unknown, whole
 }
 
 // langSmithUsage returns the usage of a call: that of LangSmith, of the provider, or of LangChain.

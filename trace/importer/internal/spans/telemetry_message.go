@@ -75,9 +75,27 @@ func (s *spanReader) standard() (call modelcall.Call) {
 			call.Input = append(call.Input, llm.Message{Role: llm.RoleSystem, Parts: system})
 		}
 		call.Input = append(call.Input, s.reader.Telemetry(list(inputMessages, "role"))...)
-		call.Output = append(call.Output, s.reader.Telemetry(list(outputMessages, "role"))...)
+		output := list(outputMessages, "role")
+		if n := choices(output); n > 1 && !agentOperations[tree.Scalar(s.attributes["gen_ai.operation.name"])] {
+			call.Errs = append(call.Errs, modelcall.Alternatives(outputMessages, n))
+			output = slices.Concat([]byte("["), tree.Element(output, "0"), []byte("]"))
+		}
+		call.Output = append(call.Output, s.reader.Telemetry(output)...)
 	}
 	return call
+}
+
+// choices returns the number of alternative responses in a list of output messages: by the conventions
+// each of them is one, with a finish reason of its own. It returns 0 if they have other roles or no finish
+// reasons: then they follow one another.
+func choices(list json.RawMessage) (n int) {
+	for _, m := range tree.Elements(list) {
+		if tree.Scalar(m, "role") != "assistant" || tree.Scalar(m, "finish_reason") == "" {
+			return 0
+		}
+		n++
+	}
+	return n
 }
 
 // isListOf reports whether a value is a list of objects with a member that is a string, and with
