@@ -20,6 +20,7 @@ const (
 	userInARow                 // two messages of the user in a row
 	openCalls                  // a conversation may end before its last results
 	systemMessages             // the system prompt is a message
+	sentRequests               // the conversation is that of a request, whose calls all need results
 )
 
 // recordedFormat writes a conversation in a format.
@@ -476,10 +477,10 @@ var exchangedProtocols = []exchangedProtocol{
 			return object("id", "r", "type", "message", "role", "assistant", "content", m.(map[string]any)["content"], "stop_reason", "end_turn")
 		}},
 	{"Gemini", "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent", unnamed, geminiContents,
-		func(m []any) any { return object("contents", m) },
+		func(m []any) any { return object("contents", m, "generationConfig", object("temperature", 0)) },
 		func(m any) any { return object("candidates", []any{object("content", m, "finishReason", "STOP")}) }},
 	{"Bedrock Converse", "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse", withIDs &^ userInARow, converseMessages,
-		func(m []any) any { return object("messages", m) },
+		func(m []any) any { return object("messages", m, "inferenceConfig", object("maxTokens", 9)) },
 		func(m any) any { return object("output", object("message", m), "stopReason", "end_turn") }},
 	{"Cohere", "https://api.cohere.com/v2/chat", withIDs, chatMessages,
 		func(m []any) any { return object("model", "m", "messages", m) },
@@ -584,12 +585,12 @@ func recordedFormats() []recordedFormat {
 	}
 	for _, p := range exchangedProtocols {
 		list = append(list,
-			recordedFormat{"request, " + p.name, p.shows, func(t talk) string { return jsonText(p.request(p.messages(t))) }},
-			recordedFormat{"HTTP, " + p.name, p.shows, p.archive})
+			recordedFormat{"request, " + p.name, p.shows | sentRequests, func(t talk) string { return jsonText(p.request(p.messages(t))) }},
+			recordedFormat{"HTTP, " + p.name, p.shows | sentRequests, p.archive})
 	}
 	for _, f := range convert.Formats() {
 		if f != convert.HAR {
-			list = append(list, recordedFormat{"HTTP, " + string(f), anything, converted(f)})
+			list = append(list, recordedFormat{"HTTP, " + string(f), anything | sentRequests, converted(f)})
 		}
 	}
 	return list

@@ -189,6 +189,19 @@ var faultsToPlant = []fault{
 		*t = (*t)[i:]
 		return true
 	}},
+	{"drop the last results", "INV-01", sentRequests, func(r *rand.Rand, t *talk) bool {
+		i := len(*t) - 1
+		for !hasResults(1)((*t)[i]) {
+			i--
+		}
+		*t = (*t)[:i+1]
+		if n := r.IntN(len((*t)[i].results)); n > 0 {
+			(*t)[i].results = (*t)[i].results[:n]
+		} else {
+			*t = (*t)[:i]
+		}
+		return true
+	}},
 	{"add an empty message of the assistant", "INV-24", emptyMessages, func(r *rand.Rand, t *talk) bool {
 		i := t.pick(r, func(e entry) bool { return e.role == "assistant" && len(e.calls) == 0 })
 		(*t)[i].text = ""

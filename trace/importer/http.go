@@ -171,6 +171,9 @@ func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
 				if n := body.Alternatives(e.Body); n > 1 {
 					e.Unknown = append(e.Unknown, s.exchangeError(&e, fmt.Errorf("the response has %d alternatives, and only the first is read", n)))
 				}
+				for _, what := range body.Unread(e.Body) {
+					e.Unknown = append(e.Unknown, s.exchangeError(&e, errors.New(what)))
+				}
 				for _, ev := range e.unknownEvents() {
 					e.Unknown = append(e.Unknown, s.exchangeError(&e, fmt.Errorf("the stream has an event of the unknown kind %q", ev.Kind)))
 				}

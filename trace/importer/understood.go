@@ -9,10 +9,12 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
+	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
-// unknownParts returns the parts of the messages of a run that were not understood.
+// unknownParts returns the parts of the messages of a run that were not understood, and those
+// within results of tools.
 func (s *Source) unknownParts(run string, line int, messages []llm.Message) (unknown []*Error) {
 	for i, m := range messages {
 		add := func(format string, args ...any) {
@@ -24,20 +26,49 @@ func (s *Source) unknownParts(run string, line int, messages []llm.Message) (unk
 			add("the message has the unknown role %q", m.Role)
 		}
 		addMembers(m.Opaque, add)
-		for _, part := range m.Parts {
-			switch p := part.(type) {
-			case llm.Unknown:
-				if kind := p.Kind; !isKnownKind(kind) {
-					add("the content has a part of the unknown kind %q", kind)
-				}
-			case llm.ToolCall, llm.ToolResult: // their other members are the provider's own
-			default:
-				addMembers(llm.PartOpaque(p), add)
-			}
-		}
+		addParts(m.Parts, "content", add)
 	}
 	return unknown
 }
+
+func addParts(parts []llm.Part, of string, add func(format string, args ...any)) {
+	for _, part := range parts {
+		switch p := part.(type) {
+		case llm.Unknown:
+			if kind := kindOf(p); !isKnownKind(kind) {
+				add("the %s has a part of the unknown kind %q", of, kind)
+			}
+		case llm.ToolCall: // its other members are the provider's own
+		case llm.ToolResult:
+			addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
+		default:
+			addMembers(llm.PartOpaque(p), add)
+		}
+	}
+}
+
+// kindOf returns the kind of a part. For a part of Gemini, whose codec names no kind, it is the
+// first member that is unknown.
+func kindOf(u llm.Unknown) string {
+	part := tree.Member(u.Raw, "part")
+	if u.Kind != "gemini_part" || part == nil {
+		return u.Kind
+	}
+	kind := u.Kind
+	for name := range tree.Members(part) {
+		name = "gemini." + tree.Snake(name)
+		if isKnownKind(name) {
+			return name
+		}
+		if kind == u.Kind && !slices.Contains(geminiMembers, name) {
+			kind = name
+		}
+	}
+	return kind
+}
+
+// geminiMembers are members that a part of any kind may have.
+var geminiMembers = []string{"gemini.thought", "gemini.thought_signature", "gemini.video_metadata", "gemini.part_metadata", "gemini.media_resolution"}
 
 // reported returns the parts that the reader of the format did not understand.
 func (s *Source) reported(f *format.Run) (unknown []*Error) {
@@ -54,19 +85,10 @@ var knownRoles = []llm.Role{llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm
 // addMembers adds the members that may be calls or results of tools in an unknown form.
 func addMembers(opaque json.RawMessage, add func(format string, args ...any)) {
 	for name, value := range tree.Members(opaque) {
-		if isToolMember(name) && len(value) > len(`{}`) && (value[0] == '[' || value[0] == '{') {
+		if message.IsToolMember(name, value) {
 			add("the message has the unknown member %q", name)
 		}
 	}
-}
-
-// isToolMember reports whether the name of a member says that it has calls or results of tools.
-func isToolMember(name string) bool {
-	name = strings.ToLower(name)
-	contains := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
-	}
-	return contains("tool", "function") && contains("call", "use", "result", "response", "output", "invocation")
 }
 
 // isKnownKind reports whether an llm.Unknown is neither a call that the client runs nor the
@@ -96,7 +118,7 @@ var knownKinds = set(
 	"guardContent", "cachePoint", "searchResult", "toolResult",
 	"user_tool_call", "user_tool_result", // of a simulated user
 	// What the provider runs, and references to what it stores.
-	"executable_code", "code_execution_result", "gemini_part", "server_tool_use", "tool_reference",
+	"executable_code", "code_execution_result", "tool_response", "server_tool_use", "tool_reference",
 	"tool_search_call", "tool_search_output", "additional_tools", "tool_addition",
 	"item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response",
 	"tool-approval-request", "tool-approval-response", "server_tool_call", "server_tool_call_response",

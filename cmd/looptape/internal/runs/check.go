@@ -254,7 +254,11 @@ func (r *report) lists(src *importer.Source, name, prefix string) {
 			r.unknown(name, run.Unknown)
 			list := check.List{Run: run.Name, Protocol: run.Protocol}
 			list.Add(run.Checkable()...)
-			r.add(prefix, list.Done())
+			if run.Sent && !run.Partial && run.Gap == 0 {
+				r.add(prefix, list.Sent())
+			} else {
+				r.add(prefix, list.Done())
+			}
 		}
 	}
 }

@@ -358,25 +358,28 @@ func number(raw json.RawMessage, names ...string) (n int64) {
 	return n
 }
 
-// assistant reads the message of a response.
-func assistant(raw json.RawMessage) (parts []llm.Part, err error) {
+// assistant reads the message of a response. Opaque has its other members.
+func assistant(raw json.RawMessage) (parts []llm.Part, opaque json.RawMessage, err error) {
 	messages, err := list(slices.Concat([]byte("["), raw, []byte("]")))
 	for _, m := range messages {
 		parts = append(parts, m.Parts...)
+		if m.Opaque != nil {
+			opaque = m.Opaque
+		}
 		if tree.Member(m.Opaque, "tool_calls") != nil {
-			return nil, errors.New("the message has calls and content in an unknown form")
+			return nil, nil, errors.New("the message has calls and content in an unknown form")
 		}
 	}
-	return parts, err
+	return parts, opaque, err
 }
 
 // ollamaResponse reads https://github.com/ollama/ollama/blob/main/docs/api.md, chat completion.
 func ollamaResponse(raw json.RawMessage) (*llm.Response, error) {
-	parts, err := assistant(tree.Member(raw, "message"))
+	parts, opaque, err := assistant(tree.Member(raw, "message"))
 	if err != nil {
 		return nil, err
 	}
-	r := &llm.Response{Parts: parts, Model: tree.Scalar(raw, "model"), RawFinishReason: tree.Scalar(raw, "done_reason")}
+	r := &llm.Response{Parts: parts, Opaque: opaque, Model: tree.Scalar(raw, "model"), RawFinishReason: tree.Scalar(raw, "done_reason")}
 	r.FinishReason = finishReasons[r.RawFinishReason]
 	r.Usage = llm.Usage{InputTokens: number(raw, "prompt_eval_count"), OutputTokens: number(raw, "eval_count")}
 	return finished(r, tree.Member(raw, "message") != nil)
@@ -407,7 +410,11 @@ func ollamaStream(text []byte) (*llm.Response, error) {
 			}
 		}
 		done = tree.IsTrue(json.RawMessage(line), "done")
-		r.Parts = nil
+		if r.Parts = nil; r.Opaque == nil {
+			r.Opaque = whole.Opaque
+		} else if whole.Opaque != nil {
+			return nil, fmt.Errorf("line %d of the response: several messages have members that a stream is not known to have", n+1)
+		}
 		whole = r
 	}
 	if !done {

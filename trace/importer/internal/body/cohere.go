@@ -60,12 +60,12 @@ func cohereMessage(m json.RawMessage) json.RawMessage {
 
 // cohereResponse reads https://docs.cohere.com/reference/chat, version 2.
 func cohereResponse(raw json.RawMessage) (*llm.Response, error) {
-	parts, err := assistant(cohereMessage(tree.Member(raw, "message")))
+	parts, opaque, err := assistant(cohereMessage(tree.Member(raw, "message")))
 	if err != nil {
 		return nil, err
 	}
 	tokens := tree.Member(raw, "usage", "tokens")
-	r := &llm.Response{Parts: parts, ResponseID: tree.Scalar(raw, "id"), RawFinishReason: tree.Scalar(raw, "finish_reason")}
+	r := &llm.Response{Parts: parts, Opaque: tree.Without(opaque, "citations"), ResponseID: tree.Scalar(raw, "id"), RawFinishReason: tree.Scalar(raw, "finish_reason")}
 	r.FinishReason = finishReasons[strings.ToLower(r.RawFinishReason)]
 	r.Usage = llm.Usage{InputTokens: number(tokens, "input_tokens"), OutputTokens: number(tokens, "output_tokens"), CacheReadInputTokens: number(raw, "usage", "cached_tokens")}
 	return finished(r, tree.Member(raw, "message") != nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/body"
 	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
 // SniffBodies recognizes bodies of requests to models and of their responses. Lists of messages
@@ -55,6 +56,9 @@ func (r *Run) setResponse(response *llm.Response, text []byte) {
 	if n := body.Alternatives(text); n > 1 {
 		r.ReportUnknown("", "the response has %d alternatives, and only the first is read", n)
 	}
+	for _, what := range body.Unread(text) {
+		r.ReportUnknown("", "%s", what)
+	}
 	if r.Meta == nil {
 		r.Meta = map[string]json.RawMessage{}
 	}
@@ -96,5 +100,29 @@ func Bodies(d *jsonio.Dec, run *Run) {
 		d.Fail("the object is neither a request to a model nor a response")
 	default:
 		run.Messages = append(message.System(req.System), req.Messages...)
+		run.Sent = run.isRequest("contents", "messages", "input")
 	}
 }
+
+// isRequest reports whether an object with messages is the body of a request to a model: it has a
+// parameter of requests and no member of records that tools keep. With only one of the others it
+// is a request unless it ends with a message of the assistant, as an example to train a model does.
+func (r *Run) isRequest(others ...string) bool {
+	has := func(names []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return !tree.IsNull(r.Meta[name]) })
+	}
+	n := len(r.Messages)
+	answered := n > 0 && r.Messages[n-1].Role == llm.RoleAssistant
+	return !has(recordMembers) && (has(parameters) || has(others) && !answered)
+}
+
+var (
+	parameters = []string{
+		"model", "modelId", "max_tokens", "max_completion_tokens", "max_output_tokens", "stream", "temperature", "top_p",
+		"tool_choice", "response_format", "reasoning_effort", "anthropic_version", "inferenceConfig", "generationConfig",
+	}
+	recordMembers = []string{
+		"id", "task_id", "instance_id", "case", "trial", "epoch", "reward", "score", "scores", "info", "session_id", "conversation_id",
+		"timestamp", "created", "created_at", "usage", "error", "finish_reason", "response", "output", "choices", "answer", "completion",
+	}
+)

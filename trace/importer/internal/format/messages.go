@@ -39,6 +39,7 @@ func Messages(d *jsonio.Dec, run *Run) {
 		run.SetName()
 		run.Describe()
 		run.Expected.Calls = actions(run.Meta["info"])
+		run.Sent = run.isRequest("tools", "functions", "parallel_tool_calls", "system", "toolConfig")
 	default:
 		d.Fail("expected a list of messages or an object with one")
 	}

@@ -30,6 +30,7 @@ type Run struct {
 	Expected   Expected
 	Answer     string
 	Messages   []llm.Message
+	Sent       bool // the messages are those of a request to a model
 	Meta       map[string]json.RawMessage
 	Head       map[string]json.RawMessage // of the recording; it must not be changed
 	// Unknown are the parts that were not understood, except those that the messages show.

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -121,6 +122,16 @@ func anthropicMessages(raw json.RawMessage) []llm.Message {
 	return req.Messages
 }
 
+// IsToolMember reports whether a member of a message seems to have calls or results of tools, by its name.
+func IsToolMember(name string, value json.RawMessage) bool {
+	name = strings.ToLower(name)
+	contains := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
+	}
+	return contains("tool", "function") && contains("call", "use", "result", "response", "output", "invocation") &&
+		len(value) > len(`{}`) && (value[0] == '[' || value[0] == '{')
+}
+
 // isConverse reports whether a value is a ContentBlock of Bedrock Converse
 // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html).
 func isConverse(part json.RawMessage) bool {
@@ -155,11 +166,15 @@ func Converse(raw json.RawMessage) []llm.Message {
 // conversePart reads a ContentBlock. A block of a kind that llm does not have is kept whole; see
 // [Unknown].
 func conversePart(part json.RawMessage) llm.Part {
-	var kind string
+	var kind, unknown string
 	var value json.RawMessage
 	for key, raw := range tree.Members(part) {
-		if slices.Contains(converseKinds, key) && !tree.IsNull(raw) {
+		switch {
+		case tree.IsNull(raw):
+		case slices.Contains(converseKinds, key):
 			kind, value = key, raw
+		default:
+			unknown = cmp.Or(unknown, key)
 		}
 	}
 	rest := tree.Without(part, kind)
@@ -185,7 +200,7 @@ func conversePart(part json.RawMessage) llm.Part {
 		}
 		return llm.Text{Text: text, Opaque: part}
 	}
-	return Unknown("converse."+kind, string(part))
+	return Unknown("converse."+cmp.Or(kind, strings.Clone(unknown)), string(part))
 }
 
 func converseResult(value json.RawMessage) llm.ToolResult {

@@ -1,0 +1,147 @@
+package importer_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// typed is har with the media type of a stream or of JSON.
+func typed(url, sent, got string) string {
+	if strings.HasPrefix(got, "event:") || strings.HasPrefix(got, "data:") {
+		return har(url, sent, "text/event-stream", got)
+	}
+	return har(url, sent, "application/json", got)
+}
+
+// unknownIn returns the parts of a file that were not understood.
+func unknownIn(t *testing.T, file string) (list []string) {
+	t.Helper()
+	s, err := importer.Open("file", strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(unknown []*importer.Error, err error) {
+		for _, u := range unknown {
+			list = append(list, u.Error())
+		}
+		if err != nil {
+			list = append(list, err.Error())
+		}
+	}
+	for x, err := range s.Exchanges() {
+		add(x.Unknown, err)
+		if x.Incomplete != nil {
+			list = append(list, x.Incomplete.Error())
+		}
+	}
+	if !s.Format.HTTP {
+		for run, err := range s.Runs() {
+			add(run.Unknown, err)
+		}
+	}
+	return list
+}
+
+const (
+	chatSent  = `{"model":"m","messages":[{"role":"user","content":"q"}]}`
+	gemini    = "https://generativelanguage.googleapis.com/v1beta/models/g:generateContent"
+	geminiSSE = "https://generativelanguage.googleapis.com/v1beta/models/g:streamGenerateContent?alt=sse"
+	anthropic = "https://api.anthropic.com/v1/messages"
+	ollama    = "http://127.0.0.1:11434/api/chat"
+	responses = "https://api.openai.com/v1/responses"
+	converse  = "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse"
+)
+
+// What a codec does not know is reported, wherever it is.
+func TestUnknownContentIsReported(t *testing.T) {
+	chat := func(message string) string {
+		return `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant",` + message + `},"finish_reason":"stop"}]}`
+	}
+	chunk := func(delta string) string {
+		return `data: {"id":"1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{` + delta + `},"finish_reason":null}]}` + "\n\n" +
+			`data: {"id":"1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
+	}
+	const quantum = `{"role":"model","parts":[{"text":"a"},{"quantum":{"a":1}}]}`
+	const candidates = `{"candidates":[{"content":` + quantum + `,"finishReason":"STOP"}]}`
+	const blockResult = `{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"hologram"}]}]}`
+	const converseResult = `{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"hologram":{}}]}}]}`
+	const items = `{"type":"message","role":"user","content":"q"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":[{"type":"hologram"}]}`
+	const anthropicDone = `{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"d"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
+	stream := func(delta string) string {
+		var s strings.Builder
+		for _, ev := range []string{
+			`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"c","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}`,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+			`{"type":"content_block_delta","index":0,"delta":` + delta + `}`,
+			`{"type":"content_block_stop","index":0}`,
+			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}`,
+			`{"type":"message_stop"}`,
+		} {
+			var head struct{ Type string }
+			if err := json.Unmarshal([]byte(ev), &head); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&s, "event: %s\ndata: %s\n\n", head.Type, ev)
+		}
+		return s.String()
+	}
+	local := func(message string) string {
+		return `{"model":"m","message":{"role":"assistant","content":"a",` + message + `},"done":true,"done_reason":"stop"}`
+	}
+	for name, c := range map[string]struct{ file, want string }{
+		"call among content":         {typed(chatURL, chatSent, chat(`"content":[{"type":"text","text":"x"},{"type":"tool_use","id":"a","name":"f","input":{}}]`)), "tool_use"},
+		"image":                      {typed(chatURL, chatSent, chat(`"content":[{"type":"image_url","image_url":{"url":"u"}}]`)), "image_url"},
+		"hologram":                   {typed(chatURL, chatSent, chat(`"content":[{"type":"hologram"}]`)), "hologram"},
+		"hologram in a stream":       {typed(chatURL, chatSent, chunk(`"content":[{"type":"hologram"}]`)), "hologram"},
+		"hologram in a bare body":    {chat(`"content":[{"type":"hologram"}]`), "hologram"},
+		"calls in another member":    {typed(chatURL, chatSent, chat(`"content":"x","tool_uses":[{"id":"a"}]`)), "tool_uses"},
+		"call of an unknown kind":    {typed(chatURL, chatSent, chat(`"content":null,"tool_calls":[{"id":"a","type":"teleport","teleport":{}}]`)), "teleport"},
+		"member in a request":        {typed(chatURL, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":"x","tool_uses":[{"id":"a"}]},{"role":"user","content":"q"}]}`, chat(`"content":"x"`)), "tool_uses"},
+		"part of Gemini":             {typed(gemini, `{"contents":[{"role":"user","parts":[{"text":"q"}]}]}`, candidates), "gemini.quantum"},
+		"in a stream of Gemini":      {typed(geminiSSE, `{"contents":[{"role":"user","parts":[{"text":"q"}]}]}`, "data: "+candidates+"\n\n"), "gemini.quantum"},
+		"in a request of Gemini":     {typed(gemini, `{"contents":[{"role":"user","parts":[{"text":"q"}]},`+quantum+`,{"role":"user","parts":[{"text":"q"}]}]}`, `{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]},"finishReason":"STOP"}]}`), "gemini.quantum"},
+		"in contents":                {`{"contents":[{"role":"user","parts":[{"text":"q"}]},` + quantum + `]}`, "gemini.quantum"},
+		"in candidates":              {candidates, "gemini.quantum"},
+		"delta of Anthropic":         {typed(anthropic, `{"model":"c","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"q"}]}`, stream(`{"type":"hologram_delta","x":1}`)), "hologram_delta"},
+		"in a bare stream":           {stream(`{"type":"hologram_delta","x":1}`), "hologram_delta"},
+		"calls of Ollama":            {typed(ollama, chatSent, local(`"tool_uses":[{"id":"a"}]`)), "tool_uses"},
+		"and in a bare body":         {local(`"tool_uses":[{"id":"a"}]`), "tool_uses"},
+		"result of Anthropic":        {"[" + blockResult + "]", "hologram"},
+		"over HTTP":                  {typed(anthropic, `{"model":"c","max_tokens":9,"messages":[`+blockResult+`]}`, anthropicDone), "hologram"},
+		"result of Bedrock":          {"[" + converseResult + "]", "hologram"},
+		"result of Bedrock, by HTTP": {typed(converse, `{"messages":[`+converseResult+`]}`, `{"output":{"message":{"role":"assistant","content":[{"text":"d"}]}},"stopReason":"end_turn"}`), "hologram"},
+		"output of Responses":        {"[" + items + "]", "hologram"},
+		"output, by HTTP":            {typed(responses, `{"model":"m","input":[`+items+`]}`, `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"d","annotations":[]}]}]}`), "hologram"},
+	} {
+		if got := unknownIn(t, c.file); len(got) != 1 || !strings.Contains(got[0], c.want+`"`) {
+			t.Errorf("%s: reported %q, want %s once", name, got, c.want)
+		}
+	}
+	for name, file := range map[string]string{
+		"kinds of Gemini":     `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"toolCall":{"id":"1","toolType":"GOOGLE_SEARCH_WEB"}},{"toolResponse":{"id":"1","toolType":"GOOGLE_SEARCH_WEB","response":{}},"thoughtSignature":"AA=="}]}]}`,
+		"images in a result":  `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"tool_reference","tool_name":"g"},{"type":"search_result","source":"s","title":"t","content":[]}]}]}]`,
+		"texts of a response": typed(chatURL, chatSent, chat(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"h"}]},{"type":"text","text":"x"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}],"function_call":null`)),
+	} {
+		if got := unknownIn(t, file); got != nil {
+			t.Errorf("%s: reported %q, want nothing", name, got)
+		}
+	}
+}
+
+// The images in a response of Ollama stay in its message.
+func TestOllamaImagesAreKept(t *testing.T) {
+	s, err := importer.Open("file", strings.NewReader(typed(ollama, chatSent, `{"model":"m","message":{"role":"assistant","content":"a","images":["AA=="]},"done":false}
+{"model":"m","message":{"role":"assistant","content":"b"},"done":true,"done_reason":"stop"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for x, err := range s.Exchanges() {
+		if err != nil || x.Response == nil || string(x.Response.Opaque) != `{"images":["AA=="]}` || x.Response.Text() != "ab" {
+			t.Errorf("%+v; %v", x.Response, err)
+		}
+	}
+}
