@@ -81,7 +81,7 @@ func TestHTTP(t *testing.T) {
 
 // httpFaults are the faults of the other loop that HTTP shows, with their invariants.
 var httpFaults = map[string]string{
-	"drops": "INV-01", "mixes": "INV-01", "reminds": "INV-02", "finished": "INV-03", "ids": "INV-04", "trims": "INV-05",
+	"drops": "INV-01", "mixes": "INV-01", "reminds": "INV-02", "finished": "INV-03", "ids": "INV-04", "trims": "INV-05", "mute": "INV-05",
 	"twice": "INV-08", "guesses": "INV-08", "{} instead": "INV-09", "finish stop": "INV-11", "finish calls": "INV-11",
 	"no wait": "INV-16", "watcher": "INV-16", "starts on": "INV-17", "asks on": "INV-17",
 	"escapes": "INV-23", "panics": "INV-23", "deaf model": "INV-26", "deaf tool": "INV-26", "stuck": "INV-26", "run number": "INV-27",

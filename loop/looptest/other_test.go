@@ -159,6 +159,12 @@ func (c *conversation) take(turn *llm.Response) []llm.ToolCall {
 			}
 		}
 	}
+	if calls := m.Calls(); c.fault == "mute" && len(calls) > 0 {
+		m = llm.Message{Role: m.Role}
+		for _, call := range calls {
+			m.Parts = append(m.Parts, call)
+		}
+	}
 	if len(m.Parts) > 0 || c.fault == "empty" {
 		c.history = append(c.history, m)
 	}
