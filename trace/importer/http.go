@@ -236,7 +236,7 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 		return err
 	}
 	e.Request = req
-	req.Messages = message.ClientCalls(req.Messages)
+	body.Complete(p, text, req)
 	var response *llm.Response
 	e.Body, err = cassettes.Decompress(x.Response.Header, x.Response.Body)
 	if x.Response.Termination != "" {

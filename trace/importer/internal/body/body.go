@@ -92,9 +92,18 @@ func Request(raw json.RawMessage) (*llm.Request, error) {
 	}
 	req, err := p.DecodeRequest(p.path, raw)
 	if req != nil {
-		req.Messages = message.ClientCalls(req.Messages)
+		Complete(p, raw, req)
 	}
 	return req, err
+}
+
+// Complete corrects the calls and results of a request, whose body this is, as looptape checks them;
+// see [message.ClientCalls] and [message.KeepIDs].
+func Complete(p protocol.Protocol, raw json.RawMessage, req *llm.Request) {
+	if p.Name() == "gemini" {
+		message.KeepIDs(raw, req.Messages)
+	}
+	req.Messages = message.ClientCalls(req.Messages)
 }
 
 // Response reads a response if a protocol recognizes its members; else it returns nil for both.

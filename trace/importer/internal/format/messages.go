@@ -39,6 +39,11 @@ func Messages(d *jsonio.Dec, run *Run) {
 		run.SetName()
 		run.Describe()
 		run.Expected.Calls = actions(run.Meta["info"])
+		run.reader = &reader
+		run.Protocol = reader.Protocol
+		if answer := Value(run.Meta, nil, AnswerNames); !run.isAnswered() && len(answer) > 0 && (answer[0] == '{' || answer[0] == '[') {
+			run.replyMessages(answer)
+		}
 		run.Sent = run.isRequest("tools", "functions", "parallel_tool_calls", "system", "toolConfig")
 	default:
 		d.Fail("expected a list of messages or an object with one")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer/internal/body"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
@@ -39,6 +40,8 @@ type Run struct {
 	Gap int
 	// More are further runs of the same JSON value.
 	More []Run
+
+	reader *message.Reader // of the prompt
 }
 
 // Unknown is a part of a recorded run that was not understood.
@@ -204,28 +207,39 @@ func ExpectedOf(raw json.RawMessage) (e Expected) {
 	return e
 }
 
-// Ask begins the messages with a prompt: a string or a list of messages; nil adds nothing.
+// Ask begins the messages with a prompt: a string, a list of messages, or the body of a request; nil
+// adds nothing.
 func (r *Run) Ask(prompt json.RawMessage) {
 	if prompt == nil {
 		return
 	}
-	var reader message.Reader
+	if prompt[0] == '{' {
+		if list := tree.Member(prompt, "messages"); list != nil {
+			prompt = list
+		} else if req, err := body.Request(prompt); req != nil && err == nil {
+			r.Messages = append(message.System(req.System), req.Messages...)
+			return
+		}
+	}
+	r.reader = new(message.Reader)
 	d := jsonio.NewDec(jsonio.View(prompt))
-	if messages := reader.List(&d); d.Err() == nil {
-		r.Messages = messages
+	if messages := r.reader.List(&d); d.Err() == nil {
+		r.Messages, r.Protocol = messages, r.reader.Protocol
 		return
 	}
+	r.reader = nil
 	r.Messages = []llm.Message{llm.User(tree.String(prompt))}
 }
 
 // Reply sets the final answer, and ends the messages with it unless they end with an
-// assistant message. The answer is a string or a list of OpenAI tool calls; nil adds nothing.
+// assistant message. The answer is a string, a list of messages or items, a message, the body of a
+// response, or a list of OpenAI tool calls; nil adds nothing.
 func (r *Run) Reply(answer json.RawMessage) {
-	if answer == nil {
+	if answer == nil || r.replyMessages(answer) {
 		return
 	}
 	r.Answer = tree.String(answer)
-	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == llm.RoleAssistant {
+	if r.isAnswered() {
 		return
 	}
 	if tree.Member(tree.Element(answer, "0"), "function") != nil {
@@ -237,4 +251,77 @@ func (r *Run) Reply(answer json.RawMessage) {
 		}
 	}
 	r.Messages = append(r.Messages, llm.Assistant(llm.Text{Text: r.Answer}))
+}
+
+func (r *Run) isAnswered() bool {
+	n := len(r.Messages)
+	return n > 0 && r.Messages[n-1].Role == llm.RoleAssistant
+}
+
+// replyMessages is Reply for an answer that has messages. It returns false for another one.
+func (r *Run) replyMessages(answer json.RawMessage) bool {
+	var messages []llm.Message
+	first := tree.Element(answer, "0")
+	var err error
+	switch {
+	case answer[0] == '{' && isMessage(answer):
+		answer = slices.Concat([]byte("["), answer, []byte("]"))
+		fallthrough
+	case answer[0] == '[' && isMessage(first):
+		if r.reader == nil {
+			r.reader = new(message.Reader)
+		}
+		d := jsonio.NewDec(jsonio.View(answer))
+		messages = r.reader.List(&d)
+		r.Protocol = cmp.Or(r.Protocol, r.reader.Protocol)
+		err = d.Err()
+	case answer[0] == '{':
+		var response *llm.Response
+		if response, err = body.Response(answer); response == nil && err == nil {
+			return false
+		}
+		if err == nil {
+			for _, what := range body.Unread(answer) {
+				r.ReportUnknown("", "%s", what)
+			}
+			messages = []llm.Message{response.Message()}
+		}
+	default:
+		return false
+	}
+	if err != nil {
+		r.ReportUnknown("", "the answer has messages that cannot be read: %w", err)
+		return false
+	}
+	r.Answer = ""
+	if n := len(messages); n > 0 && messages[n-1].Role == llm.RoleAssistant {
+		r.Answer = messages[n-1].Text()
+	}
+	if !r.isAnswered() {
+		r.Messages = append(r.Messages, messages...)
+		return true
+	}
+	if calls, known := callsOf(messages), callsOf(r.Messages); slices.ContainsFunc(calls, func(id string) bool { return !slices.Contains(known, id) }) {
+		r.ReportUnknown("", "the prompt ends with a response, and the calls of the answer are not among its messages")
+	}
+	return true
+}
+
+// isMessage reports whether an object is a message or an item of Responses.
+func isMessage(object json.RawMessage) bool {
+	if len(object) == 0 || object[0] != '{' {
+		return false
+	}
+	kind := tree.Scalar(object, "type")
+	return tree.Scalar(object, "role") != "" && tree.First(object, "content", "tool_calls", "function_call", "parts") != nil && tree.Member(object, "stop_reason") == nil ||
+		message.IsItem(kind)
+}
+
+func callsOf(messages []llm.Message) (ids []string) {
+	for _, m := range messages {
+		for _, c := range m.Calls() {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
 }

@@ -143,3 +143,38 @@ func blob(raw, rest json.RawMessage) llm.Part {
 	m.Data = b
 	return m
 }
+
+// KeepIDs gives the calls and results of a request of Gemini the ids that they have in its body, if
+// all of them have one. Otherwise they keep those of the codec, which are by name.
+func KeepIDs(request json.RawMessage, messages []llm.Message) {
+	var calls, results []string
+	for _, content := range tree.Elements(tree.Field(request, "contents")) {
+		for _, part := range tree.Elements(tree.Field(content, "parts")) {
+			if call := tree.Field(part, "function_call"); !tree.IsNull(call) {
+				calls = append(calls, tree.Scalar(tree.Field(call, "id")))
+			}
+			if result := tree.Field(part, "function_response"); !tree.IsNull(result) {
+				results = append(results, tree.Scalar(tree.Field(result, "id")))
+			}
+		}
+	}
+	if slices.Contains(calls, "") || slices.Contains(results, "") {
+		return
+	}
+	for _, m := range messages {
+		for i, part := range m.Parts {
+			switch p := part.(type) {
+			case llm.ToolCall:
+				if !p.ProviderExecuted && len(calls) > 0 {
+					p.ID, p.IDGenerated, p.ProviderID = strings.Clone(calls[0]), false, ""
+					m.Parts[i], calls = p, calls[1:]
+				}
+			case llm.ToolResult:
+				if len(results) > 0 {
+					p.ID = strings.Clone(results[0])
+					m.Parts[i], results = p, results[1:]
+				}
+			}
+		}
+	}
+}
