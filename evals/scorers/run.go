@@ -119,6 +119,9 @@ func violations(run *importer.Run) ([]check.Violation, error) {
 	if len(run.Events) == 0 {
 		list := check.List{Run: cmp.Or(run.Name, "run"), Protocol: run.Protocol}
 		list.Add(run.Checkable()...)
+		if run.Sent && !run.Partial && run.Gap == 0 {
+			return list.Sent(), nil
+		}
 		return list.Done(), nil
 	}
 	return check.Trace(func(yield func(trace.Event, error) bool) {

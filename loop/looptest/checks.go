@@ -203,6 +203,15 @@ func opaqueEchoed(w *caseRun) {
 	}
 }
 
+// textKept checks that the last request contains the text beside a call.
+func textKept(w *caseRun) {
+	for _, m := range w.lastRequest() {
+		if calls := m.Calls(); len(calls) > 0 && calls[0].ID == "c2" && m.Text() != "I try 2." {
+			w.report("INV-05", "the response with the call %q is sent back with the text %q, want %q", "c2", m.Text(), "I try 2.")
+		}
+	}
+}
+
 // contained checks that each call of the tool a or of an unknown tool has an error result,
 // and each call of b its own result.
 func contained(w *caseRun) {

@@ -30,6 +30,7 @@ var faults = []struct {
 	{"INV-03", "finished", []string{`the last is fastest: request 1, message 2: the result of the call "c2" comes after the result of a later call`}},
 	{id: "INV-04", fault: "ids"},
 	{"INV-05", "trims", []string{"a long history: request 1 does not begin with the messages of the request before it"}},
+	{id: "INV-05", fault: "mute"},
 	{id: "INV-06", fault: "scratch"}, {id: "INV-06", fault: "array"},
 	{"INV-06", "cache", []string{"exposed messages: two equal runs differ"}},
 	{id: "INV-06", fault: "request"},

@@ -159,11 +159,11 @@ func (c *conversation) take(turn *llm.Response) []llm.ToolCall {
 			}
 		}
 	}
-	if calls := m.Calls(); c.fault == "mute" && len(calls) > 0 {
-		m = llm.Message{Role: m.Role}
-		for _, call := range calls {
-			m.Parts = append(m.Parts, call)
-		}
+	if c.fault == "mute" && len(m.Calls()) > 0 {
+		m.Parts = slices.DeleteFunc(m.Parts, func(p llm.Part) bool {
+			_, isText := p.(llm.Text)
+			return isText
+		})
 	}
 	if len(m.Parts) > 0 || c.fault == "empty" {
 		c.history = append(c.history, m)
