@@ -117,11 +117,8 @@ func (s invariantsSettings) scorer() (scoreFunc, error) {
 
 func violations(run *importer.Run) ([]check.Violation, error) {
 	if len(run.Events) == 0 {
-		list := check.List{Run: cmp.Or(run.Name, "run"), Protocol: run.Protocol}
+		list := check.List{Run: cmp.Or(run.Name, "run"), Protocol: run.Protocol, Request: run.Sent}
 		list.Add(run.Checkable()...)
-		if run.Sent && !run.Partial && run.Gap == 0 {
-			return list.Sent(), nil
-		}
 		return list.Done(), nil
 	}
 	return check.Trace(func(yield func(trace.Event, error) bool) {

@@ -242,6 +242,8 @@ type List struct {
 	// Protocol is the name of the wire protocol that the messages are a request of. It decides
 	// what is a note; see [Info].Faults. Empty means unknown.
 	Protocol string
+	// Request is true if the list is the body of a request: Done is the same as Sent.
+	Request bool
 	// Required reports whether the provider rejects a request without the opaque data of a part
 	// of the response; see [List.Follow]. nil means that it requires none.
 	Required func(llm.Part) bool
@@ -284,6 +286,9 @@ func (l *List) add(m llm.Message) {
 
 // Done returns the violations in the order in which they were found.
 func (l *List) Done() []Violation {
+	if l.Request {
+		return l.Sent()
+	}
 	l.begin()
 	l.list.unsent = true
 	l.addLast()

@@ -48,7 +48,7 @@ type Run struct {
 	// Messages is the whole conversation. Calls of the old function_call form, which has no
 	// ids, have generated ones.
 	Messages []llm.Message
-	// Sent is true if the messages are the body of a request to a model.
+	// Sent is true if the messages are the whole body of a request to a model.
 	Sent bool
 	// Events are the events of a trace, which has no Messages.
 	Events []trace.Event
@@ -139,7 +139,7 @@ func (c *Call) UnmarshalJSON(text []byte) error {
 // set takes the values of a run that package format has read.
 func (r *Run) set(f *format.Run) {
 	r.Name, r.Case, r.Line, r.Epoch, r.Cluster, r.Answer = f.Name, f.Case, f.Line, f.Epoch, f.Cluster, f.Answer
-	r.Messages, r.Meta, r.Gap, r.Protocol, r.Sent = f.Messages, f.Meta, f.Gap, f.Protocol, f.Sent
+	r.Messages, r.Meta, r.Gap, r.Protocol, r.Sent = f.Messages, f.Meta, f.Gap, f.Protocol, f.Sent && f.Gap == 0 && !r.Partial
 	r.Expected.Answers, r.Expected.Replies = f.Expected.Answers, f.Expected.Replies
 	if f.Expected.Calls != nil {
 		r.Expected.Calls = make([]Call, len(f.Expected.Calls))

@@ -252,13 +252,9 @@ func (r *report) lists(src *importer.Source, name, prefix string) {
 				r.checked++
 			}
 			r.unknown(name, run.Unknown)
-			list := check.List{Run: run.Name, Protocol: run.Protocol}
+			list := check.List{Run: run.Name, Protocol: run.Protocol, Request: run.Sent}
 			list.Add(run.Checkable()...)
-			if run.Sent && !run.Partial && run.Gap == 0 {
-				r.add(prefix, list.Sent())
-			} else {
-				r.add(prefix, list.Done())
-			}
+			r.add(prefix, list.Done())
 		}
 	}
 }

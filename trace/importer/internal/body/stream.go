@@ -201,7 +201,7 @@ func UnknownEvents(p protocol.Protocol, text []byte) (unknown []llm.Unknown) {
 		kind, index := tree.Scalar(data, "type"), number(data, "index")
 		switch kind {
 		case "content_block_start":
-			blocks[index] = strings.Clone(tree.Scalar(data, "content_block", "type"))
+			blocks[index] = tree.Scalar(data, "content_block", "type")
 		case "content_block_delta":
 			if slices.Contains([]string{"text", "thinking", "tool_use", "server_tool_use"}, blocks[index]) {
 				kind = tree.Scalar(data, "delta", "type")

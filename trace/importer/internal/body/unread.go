@@ -22,9 +22,8 @@ func Unread(text []byte) (unread []string) {
 		unreadChoice(text, add)
 		return unread
 	}
-	next, _ := events(text)
-	for ev, err := next(); err == nil; ev, err = next() {
-		unreadChoice(ev.Data, add)
+	for data := range eventData(text) {
+		unreadChoice(data, add)
 	}
 	return unread
 }
