@@ -89,10 +89,10 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 	return l, err
 }
 
-// randomID returns a random UUID (version 4).
+// randomID returns a random UUID (version 4), the default of Config.NewID.
 func randomID() string {
 	var b [16]byte
-	rand.Read(b[:])
+	rand.Read(b[:]) //nolint:forbidigo // the default of a parameter; it never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
