@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -200,7 +201,15 @@ func TestExchangesUnusual(t *testing.T) {
 		"a prompt alone":          {over("POST", "https://api.openai.com/v1/responses", `{"prompt":{"id":"p"}}`, ""), "1 POST https://api.openai.com/v1/responses openai-responses"},
 		"Anthropic":               {over("POST", "https://api.anthropic.com/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`, ""), "1 POST https://api.anthropic.com/v1/messages anthropic-messages hi"},
 		"Gemini":                  {over("POST", "https://g.example/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, ""), "1 POST https://g.example/v1beta/models/m:generateContent gemini hi"},
-		"of another service":      {over("POST", chatURL, `{}`, ""), "1 POST https://api.openai.com/v1/chat/completions"},
+		"no prompt":               {over("POST", chatURL, `{"model":"m"}`, answer), to + " ! file:5: interaction 1: the request to a model has no prompt: want a member messages"},
+		"an encrypted prompt":     {over("POST", "https://proxy.example/v1/chat/completions", `{"data":"x"}`, `{"data":"y"}`), "1 POST https://proxy.example/v1/chat/completions openai-chat ! file:5: interaction 1: the request to a model has no prompt: want a member messages"},
+		"no prompt to a provider": {over("POST", "https://api.anthropic.com/v1/messages", `{}`, `{}`), "1 POST https://api.anthropic.com/v1/messages anthropic-messages ! file:5: interaction 1: the request to a model has no prompt: want a member messages"},
+		"no prompt, a model":      {over("POST", "https://example.com/v1/messages", `{"model":"m"}`, `{}`), "1 POST https://example.com/v1/messages anthropic-messages ! file:5: interaction 1: the request to a model has no prompt: want a member messages"},
+		"a response of a model":   {over("POST", "https://example.com/v1/completions", `{}`, answer), "1 POST https://example.com/v1/completions openai-completions ! file:5: interaction 1: the request to a model has no prompt: want a member prompt"},
+		"the stream of a model":   {over("POST", "https://example.com/v1/messages", `{}`, "event: message_start\ndata: {\"type\":\"message_start\"}\n\n"), "1 POST https://example.com/v1/messages anthropic-messages ! file:5: interaction 1: the request to a model has no prompt: want a member messages"},
+		"another stream":          {over("POST", "https://example.com/v1/messages", `{}`, "data: {\"text\":\"x\"}\n\n"), "1 POST https://example.com/v1/messages"},
+		"of another service":      {over("POST", "https://chat.example/channels/1/messages", `{"content":"hi"}`, `{"id":"1"}`), "1 POST https://chat.example/channels/1/messages"},
+		"embeddings":              {over("POST", "https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.nova-2-multimodal-embeddings-v1%3A0/invoke", `{"taskType":"x"}`, `{}`), "1 POST https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.nova-2-multimodal-embeddings-v1%3A0/invoke"},
 	} {
 		_, got := exchanges(t, bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{c.x})))
 		if diff := cmp.Diff([]string{c.want}, got); diff != "" {
@@ -278,5 +287,107 @@ func TestExchangesErrors(t *testing.T) {
 		if e, ok := errors.AsType[*importer.Error](err); !ok || e.Error() != want {
 			t.Errorf("%.20q: got %v, want %s", src, err, want)
 		}
+	}
+}
+
+// The response to a request in the background comes with another request.
+func TestExchangesBackground(t *testing.T) {
+	const create, of = "https://api.openai.com/v1/responses", "https://api.openai.com/v1/responses/resp_1"
+	const input = `{"model":"m","background":true,"input":"hi"}`
+	response := func(status, text string) string {
+		output := `[]`
+		if text != "" {
+			output = `[{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"` + text + `"}]}]`
+		}
+		return `{"id":"resp_1","object":"response","status":"` + status + `","output":` + output + `,"usage":{"input_tokens":3,"output_tokens":4}}`
+	}
+	list := []*recording.Interaction{
+		over("POST", create, input, response("queued", "")),
+		over("GET", of+"?include=x", "", response("in_progress", "")),
+		over("GET", of, "", response("completed", "hello")),
+		over("GET", of, "", response("completed", "hello")),
+		over("GET", of+"/input_items", "", `{"data":[]}`),
+	}
+	_, got := exchanges(t, bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, list)))
+	want := []string{"1 POST " + create + " openai-responses hi", "2 GET " + of, "3 GET " + of + " openai-responses hi -> hello", "4 GET " + of, "5 GET " + of + "/input_items"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	_, got = exchanges(t, bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, list[2:3])))
+	want = []string{"1 GET " + of + ` ! file:5: interaction 1: the response "resp_1" is to a request that is not in the recording`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("without the request (-want +got):\n%s", diff)
+	}
+	src, err := importer.Open("file", bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, list)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []string
+	for run, err := range src.Conversations() {
+		runs = append(runs, fmt.Sprint(run.Name, len(run.Messages), string(run.Meta["usage"]), err))
+	}
+	if diff := cmp.Diff([]string{`interaction-32{"input_tokens":3,"output_tokens":4}<nil>`}, runs); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+}
+
+// What came before the error of a provider is kept, and is not a message of the conversation. The
+// usage of a failed response counts.
+func TestExchangesFailed(t *testing.T) {
+	const message = "https://api.anthropic.com/v1/messages"
+	const stream = `data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"model":"c","usage":{"input_tokens":5,"output_tokens":1}}}
+
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Let me"}}
+
+data: {"type":"content_block_stop","index":0}
+
+data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}
+
+data: {"type":"content_block_stop","index":1}
+
+data: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}
+
+`
+	streamed := func(x *recording.Interaction) *recording.Interaction {
+		x.Response.Header.Set("Content-Type", "text/event-stream")
+		return x
+	}
+	const chunk = `data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":"Let"}}]}
+
+data: {"error":{"message":"busy","code":"server_error"}}
+
+`
+	const partial = `{"id":"r","object":"response","status":"failed","error":{"code":"server_error","message":"busy"},"output":[{"type":"function_call","id":"fc","call_id":"a","name":"f","arguments":"{}"}],"usage":{"input_tokens":7,"output_tokens":2}}`
+	const question = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`
+	list := []*recording.Interaction{
+		streamed(over("POST", message, strings.Replace(question, "{", `{"stream":true,`, 1), stream)),
+		streamed(over("POST", chatURL, `{"stream":true,"messages":[{"role":"user","content":"ho"}]}`, chunk)),
+		over("POST", "https://api.openai.com/v1/responses", `{"input":"hu"}`, partial),
+		over("POST", chatURL, `{"messages":[{"role":"user","content":"he"}]}`, `{"error":{"message":"busy","code":"server_error"}}`),
+		over("POST", message, question, `{"id":"m2","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":5,"output_tokens":2}}`),
+	}
+	shown := func(runs func(*importer.Source) iter.Seq2[importer.Run, error]) (lines []string) {
+		src, err := importer.Open("file", bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, list)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for run, err := range runs(src) {
+			lines = append(lines, fmt.Sprintf("%s: %d messages, %v, %s %s", run.Name, len(run.Messages), err, run.Meta["usage"], run.Meta["failed_responses"]))
+		}
+		return lines
+	}
+	const first = `{"input_tokens":5,"output_tokens":1} [{"error":"anthropic-messages: status 200 overloaded_error: busy","message":{"role":"assistant","parts":[{"type":"text","text":"Let me"},{"type":"tool_call","id":"t","name":"f","arguments":"{}"}]},"usage":{"input_tokens":5,"output_tokens":1}}]`
+	others := []string{
+		`interaction-2: 1 messages, <nil>,  [{"error":"openai-chat: status 200 server_error: busy","message":{"role":"assistant","parts":[{"type":"text","text":"Let"}]},"usage":{"input_tokens":0,"output_tokens":0}}]`,
+		`interaction-3: 1 messages, <nil>, {"input_tokens":7,"output_tokens":2} [{"error":"openai-responses: status 200 server_error: busy","message":{"role":"assistant","parts":[{"type":"tool_call","id":"a","name":"f","arguments":"{}","opaque":{"id":"fc"}}]},"usage":{"input_tokens":7,"output_tokens":2}}]`,
+		"interaction-4: 1 messages, <nil>,  ",
+	}
+	want := append(append([]string{"interaction-1: 1 messages, <nil>, " + first}, others...), `interaction-5: 2 messages, <nil>, {"input_tokens":5,"output_tokens":2} `)
+	if diff := cmp.Diff(want, shown((*importer.Source).Runs)); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+	want = append(others, "interaction-5: 2 messages, <nil>, "+strings.Replace(first, `{"input_tokens":5,"output_tokens":1}`, `{"input_tokens":10,"output_tokens":3}`, 1))
+	if diff := cmp.Diff(want, shown((*importer.Source).Conversations)); diff != "" {
+		t.Errorf("conversations (-want +got):\n%s", diff)
 	}
 }

@@ -152,6 +152,7 @@ func compareCalls(t *testing.T, file string, golden []goldenCall) {
 		case err != nil && len(golden) > 0:
 			t.Error(err)
 		case err != nil: // the Interactions API of Gemini, which is not read
+		case strings.HasPrefix(e.Title, "GET "): // a response that a client fetches later, which the golden file does not have
 		case e.Request != nil:
 			got = append(got, callValues(&e))
 		}

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,12 +64,9 @@ func ProtocolOf(address string) (p protocol.Protocol, path string) {
 	return nil, ""
 }
 
-// isModelRequest reports whether a request with this method and body may be one of the
-// protocol. A JSON object needs a member that each request of the protocol has.
-func isModelRequest(p protocol.Protocol, method string, body []byte) bool {
-	if method != http.MethodPost {
-		return false
-	}
+// hasPrompt reports whether the body of a request may have one of the protocol: a JSON object needs
+// a member of which each request of the protocol has one.
+func hasPrompt(p protocol.Protocol, body []byte) bool {
 	d := jsonio.NewDec(string(body))
 	if d.Peek() != '{' {
 		return true
@@ -80,6 +78,30 @@ func isModelRequest(p protocol.Protocol, method string, body []byte) bool {
 		d.Skip()
 	}
 	return d.Err() != nil
+}
+
+// isOtherService reports whether a request without a prompt is one of a service that has a path of a
+// protocol as well: the path is not that of a provider alone, and neither the request nor the response
+// is one of a model.
+func isOtherService(x *recording.Interaction, text []byte) bool {
+	u, err := url.Parse(x.Request.URL)
+	if err != nil || isOtherEndpoint(u.Path) || strings.Contains(u.Path, "embed") {
+		return true
+	}
+	shared := slices.ContainsFunc([]string{"/responses", "/messages", "/completions", "/api/chat"}, func(end string) bool { return strings.HasSuffix(u.Path, end) })
+	provider := slices.ContainsFunc([]string{"openai", "anthropic", "bedrock"}, func(name string) bool { return strings.Contains(u.Host+u.Path, name) })
+	if !shared || strings.HasSuffix(u.Path, "/chat/completions") || provider || tree.Member(text, "model") != nil {
+		return false
+	}
+	answer, err := cassettes.Decompress(x.Response.Header, x.Response.Body)
+	return err == nil && body.Name(answer) == "" && !slices.ContainsFunc(bytes.Split(answer, []byte("\n")), isModelEvent)
+}
+
+// isModelEvent reports whether a line of a response is an event of a model.
+func isModelEvent(line []byte) bool {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	kind := tree.Scalar(data, "type")
+	return ok && (body.Name(data) != "" || kind == "message_start" || strings.HasPrefix(kind, "response."))
 }
 
 // promptMembers are the members of requests, by protocol, of which each request has one.
@@ -108,11 +130,7 @@ func seemsModelRequest(x recording.Request, body []byte) bool {
 	if u, err := url.Parse(x.URL); err == nil {
 		path = strings.ToLower(u.Path)
 	}
-	isOther := func(segment string) bool {
-		return slices.ContainsFunc(otherEndpoints, func(name string) bool { return strings.HasPrefix(segment, name) })
-	}
-	segments := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == ':' })
-	if x.Method != http.MethodPost || slices.ContainsFunc(segments, isOther) {
+	if x.Method != http.MethodPost || isOtherEndpoint(path) {
 		return false
 	}
 	object := json.RawMessage(bytes.TrimSpace(body))
@@ -121,6 +139,13 @@ func seemsModelRequest(x recording.Request, body []byte) bool {
 	}
 	model := tree.Member(object, "model") != nil || strings.Contains(path, "/model")
 	return model && tree.First(object, "messages", "contents", "prompt", "input", "inputs") != nil
+}
+
+func isOtherEndpoint(path string) bool {
+	segments := strings.FieldsFunc(strings.ToLower(path), func(r rune) bool { return r == '/' || r == ':' })
+	return slices.ContainsFunc(segments, func(segment string) bool {
+		return slices.ContainsFunc(otherEndpoints, func(name string) bool { return strings.HasPrefix(segment, name) })
+	})
 }
 
 // Exchange is a recorded HTTP request with its response.
@@ -135,8 +160,8 @@ type Exchange struct {
 	Protocol protocol.Protocol
 	// Request is nil if it cannot be decoded, which is an error.
 	Request *llm.Request
-	// Response is nil if it is an error of the provider, or if it cannot be read as a whole. In the
-	// latter case Incomplete is an [*Error] with the reason.
+	// Response is nil if it is an error of the provider or ends in one, if it is not there yet, or if it
+	// cannot be read as a whole. In the last case Incomplete is an [*Error] with the reason.
 	Response   *llm.Response
 	Incomplete error
 	// Body is the body of the response, and RequestBody that of the request, without compression;
@@ -144,6 +169,21 @@ type Exchange struct {
 	Body, RequestBody []byte
 	// Unknown are the parts of the request and of the response that were not understood.
 	Unknown []*Error
+
+	failed *failure
+}
+
+// failure is a response that ends in an error of the provider. A client does not send it back.
+type failure struct {
+	response *llm.Response // before the error
+	err      *llm.APIError
+}
+
+// json returns the content and the usage before the error, and the error.
+func (f *failure) json() json.RawMessage {
+	out := jsonio.AppendString([]byte(`{"error":`), f.err.Error())
+	out = f.response.Message().AppendJSON(append(out, `,"message":`...))
+	return append(f.response.Usage.AppendJSON(append(out, `,"usage":`...)), '}')
 }
 
 // Exchanges yields the interactions of a recording of HTTP, in their order. An error is an
@@ -155,6 +195,7 @@ func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
 		if s.http == nil {
 			return
 		}
+		var later background
 		for i, x := range s.http.Interactions {
 			e := Exchange{Number: i + 1, Session: x.Session}
 			to, _, _ := strings.Cut(x.Request.URL, "?") // a query may have a key
@@ -163,11 +204,15 @@ func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
 				e.Line = s.http.Lines[i]
 			}
 			var err error
-			if reason := e.decode(x); reason != nil {
+			if reason := cmp.Or(e.decode(x), later.complete(&e, x)); reason != nil {
 				err = s.exchangeError(&e, reason)
 			}
 			if e.Request != nil {
-				e.Unknown = s.unknownParts(e.name(), e.Line, e.messages())
+				messages := e.messages()
+				if e.failed != nil {
+					messages = append(messages, e.failed.response.Message())
+				}
+				e.Unknown = s.unknownParts(e.name(), e.Line, messages)
 				if n := body.Alternatives(e.Body); n > 1 {
 					e.Unknown = append(e.Unknown, s.exchangeError(&e, fmt.Errorf("the response has %d alternatives, and only the first is read", n)))
 				}
@@ -213,7 +258,10 @@ func (s *Source) openHTTP() error {
 func (e *Exchange) decode(x *recording.Interaction) error {
 	p, path := ProtocolOf(x.Request.URL)
 	read := byPath(x.Request.URL) // a protocol that looptape only reads
-	if p == nil && read != nil {
+	switch {
+	case p != nil:
+		read = nil
+	case read != nil:
 		p = read
 	}
 	text, err := cassettes.Decompress(x.Request.Header, x.Request.Body)
@@ -223,7 +271,10 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	case err != nil:
 		e.Protocol = p
 		return err
-	case p != nil && isModelRequest(p, x.Request.Method, text):
+	case p != nil && x.Request.Method == http.MethodPost && hasPrompt(p, text):
+	case p != nil && x.Request.Method == http.MethodPost && !isOtherService(x, text):
+		e.Protocol = p
+		return fmt.Errorf("the request to a model has no prompt: want a member %s", strings.Join(promptMembers[p.Name()], " or "))
 	case p == nil && seemsModelRequest(x.Request, text):
 		return errors.New("the request seems to be to a model, but its protocol is unknown")
 	default:
@@ -237,16 +288,23 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	}
 	e.Request = req
 	body.Complete(p, text, req)
+	e.read(read, x)
+	return nil
+}
+
+// read reads the response; read is nil for a protocol of package providers.
+func (e *Exchange) read(read *body.Protocol, x *recording.Interaction) {
 	var response *llm.Response
+	var err error
 	e.Body, err = cassettes.Decompress(x.Response.Header, x.Response.Body)
 	if x.Response.Termination != "" {
 		err = errIncomplete
 	}
 	switch {
-	case p != read:
-		client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: &recorded{x.Response, e.Body, err}}}
-		response, err = llm.Collect(client.Stream(context.Background(), req))
-		err = cmp.Or(err, body.Check(p, e.Body))
+	case read == nil:
+		client := &protocol.Client{Protocol: e.Protocol, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: &recorded{x.Response, e.Body, err}}}
+		response, err = llm.Collect(client.Stream(context.Background(), e.Request))
+		err = cmp.Or(err, body.Check(e.Protocol, e.Body))
 	case err == nil && x.Response.Status < http.StatusBadRequest:
 		response, err = read.Read(e.Body)
 	}
@@ -256,9 +314,84 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 		if e.Response = response; response != nil {
 			message.ClientCalls([]llm.Message{response.Message()})
 		}
-	case x.Response.Status >= http.StatusBadRequest, isProvider && provider.Code != "": // an error that the provider sent
+	case x.Response.Status >= http.StatusBadRequest: // an error that the provider sent
+	case isProvider && provider.Code != "":
+		if response = beforeFailure(e, response); response != nil && (len(response.Parts) > 0 || response.Usage != (llm.Usage{})) {
+			message.ClientCalls([]llm.Message{response.Message()})
+			e.failed = &failure{response, provider}
+		}
 	default:
 		e.Incomplete = err
+	}
+}
+
+// beforeFailure returns a response that failed with the items and the usage that Responses has next to
+// the error, which the codec omits.
+func beforeFailure(e *Exchange, got *llm.Response) *llm.Response {
+	if e.Protocol.Name() != (responses.Protocol{}).Name() {
+		return got
+	}
+	failed := json.RawMessage(e.Body)
+	for line := range bytes.Lines(e.Body) {
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && tree.Scalar(data, "type") == "response.failed" {
+			failed = tree.Member(data, "response")
+		}
+	}
+	var acc llm.Accumulator
+	err := e.Protocol.DecodeResponse(tree.Without(failed, "error", "status"), func(ev llm.Event) { acc.Add(ev) })
+	next := acc.Response()
+	switch {
+	case err != nil:
+		return got
+	case got != nil && len(next.Parts) < len(got.Parts):
+		next.Parts = got.Parts
+	}
+	return next
+}
+
+// background is the requests of Responses whose response comes later, in answer to another request.
+type background map[string]*llm.Request // nil if the response is there, by the id of the response
+
+var responsePath = regexp.MustCompile(`/responses/([^/]+)(/cancel)?$`)
+
+// complete makes an exchange of a request for an earlier response, and remembers the others. It returns
+// an error if the request of a response with content is not in the recording.
+func (b *background) complete(e *Exchange, x *recording.Interaction) error {
+	if *b == nil {
+		*b = background{}
+	}
+	if e.Protocol != nil {
+		id, status := tree.Scalar(e.Body, "id"), tree.Scalar(e.Body, "status")
+		if e.Protocol.Name() == (responses.Protocol{}).Name() && e.Request != nil && (status == "queued" || status == "in_progress") {
+			(*b)[id], e.Response, e.Incomplete = e.Request, nil, nil
+		} else if e.Response != nil {
+			(*b)[e.Response.ResponseID] = nil
+		}
+		return nil
+	}
+	u, err := url.Parse(x.Request.URL)
+	if err != nil {
+		return nil
+	}
+	id := responsePath.FindStringSubmatch(u.Path)
+	if id == nil {
+		return nil
+	}
+	text, err := cassettes.Decompress(x.Response.Header, x.Response.Body)
+	status := tree.Scalar(text, "status")
+	req, known := (*b)[id[1]]
+	switch {
+	case x.Response.Status >= http.StatusBadRequest, known && req == nil, status == "queued", status == "in_progress", tree.Scalar(text, "deleted") == "true":
+		return nil
+	case err == nil && !known && body.Name(text) == "" && json.Valid(text):
+		return nil
+	case !known:
+		return fmt.Errorf("the response %q is to a request that is not in the recording", id[1])
+	}
+	e.Protocol, e.Request, e.RequestBody = responses.Protocol{}, req, nil
+	e.read(nil, x)
+	if e.Response != nil || e.failed != nil {
+		(*b)[id[1]] = nil
 	}
 	return nil
 }
@@ -349,6 +482,12 @@ func (e *Exchange) run() Run {
 			}
 		}
 	}
+	if e.failed != nil {
+		if usage := e.failed.response.Usage; usage != (llm.Usage{}) {
+			r.Meta["usage"] = usage.AppendJSON(nil)
+		}
+		r.Meta["failed_responses"] = slices.Concat([]byte("["), e.failed.json(), []byte("]"))
+	}
 	for name, raw := range tree.Members(e.Request.AppendJSON(nil)) {
 		if name == "model" || name == "tools" {
 			r.Meta[name] = raw
@@ -366,7 +505,7 @@ func (s *Source) Conversations() iter.Seq2[Run, error] {
 		return s.Runs()
 	}
 	return func(yield func(Run, error) bool) {
-		t := chains{continued: map[string]bool{}, usage: map[string]llm.Usage{}}
+		t := chains{continued: map[string]bool{}, usage: map[string]llm.Usage{}, failed: map[string][][]byte{}}
 		for e, err := range s.Exchanges() {
 			switch {
 			case err != nil:
@@ -398,16 +537,18 @@ func (s *Source) Conversations() iter.Seq2[Run, error] {
 type chains struct {
 	list      []chain
 	continued map[string]bool      // keys of messages that another request continues
-	usage     map[string]llm.Usage // of the response that is the last message of a key
+	usage     map[string]llm.Usage // of the response that is the last message of a key, and of failed ones to it
+	failed    map[string][][]byte
 }
 
 // chain is a request with its response. With an error it is the request alone, or empty if
 // that cannot be read.
 type chain struct {
-	run   Run
-	err   error
-	keys  []string // of the messages up to each one, beginning with none
-	usage llm.Usage
+	run    Run
+	err    error
+	keys   []string // of the messages up to each one, beginning with none
+	usage  llm.Usage
+	failed *failure
 }
 
 func (c *chain) key() string { return c.keys[len(c.keys)-1] }
@@ -426,6 +567,11 @@ func (t *chains) add(e *Exchange) {
 		x.usage = e.Response.Usage
 		t.usage[x.key()] = x.usage
 	}
+	if x.failed = e.failed; e.failed != nil {
+		x.usage = e.failed.response.Usage
+		t.usage[x.key()] = t.usage[x.key()].Add(e.failed.response.Usage)
+		t.failed[x.key()] = append(t.failed[x.key()], e.failed.json())
+	}
 	t.list = append(t.list, x)
 }
 
@@ -436,6 +582,16 @@ func (t *chains) addUsage(x *chain) {
 	}
 	if usage != (llm.Usage{}) {
 		x.run.Meta["usage"] = usage.AppendJSON(nil)
+	}
+	var failed [][]byte
+	for _, key := range x.keys[:len(x.keys)-1] {
+		failed = append(failed, t.failed[key]...)
+	}
+	if x.failed != nil {
+		failed = append(failed, x.failed.json())
+	}
+	if failed != nil {
+		x.run.Meta["failed_responses"] = slices.Concat([]byte("["), bytes.Join(failed, []byte(",")), []byte("]"))
 	}
 }
 

@@ -182,7 +182,8 @@ func TestRecordingRefers(t *testing.T) {
 		"an unknown item":       {asked{messages: then(hi, llm.Assistant(item("fc_2")), result("a"))}, []string{`refers to the item "fc_2", which is not in the recording`}},
 		"a conversation":        {asked{messages: hi, extra: map[string]json.RawMessage{"conversation": raw(`"conv_1"`)}}, []string{"continues a conversation that the provider stores"}},
 		"no conversation":       {asked{messages: hi, extra: map[string]json.RawMessage{"conversation": raw("null")}}, nil},
-		"a prompt":              {asked{extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, []string{"uses a prompt that the provider stores"}},
+		"a prompt":              {asked{extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, nil},
+		"no prompt":             {asked{extra: map[string]json.RawMessage{"prompt": raw("null")}}, []string{"INV-24 interaction-2 -1 the request has no messages"}},
 		"a prompt and messages": {asked{messages: hi, extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
