@@ -251,7 +251,7 @@ type List struct {
 	sink  sink
 	list  list
 	found []Violation
-	// last is the last message if it is of the assistant: the next one shows that it was sent.
+	// last is the last message. If it is of the assistant, the next one shows that it was sent.
 	last    llm.Message
 	hasLast bool
 }
@@ -271,11 +271,9 @@ func (l *List) Add(messages ...llm.Message) {
 		if l.hasLast {
 			l.add(l.last)
 		}
-		if l.hasLast = m.Role == llm.RoleAssistant; l.hasLast {
-			l.last = m
-			continue
+		if l.last, l.hasLast = m, m.Role == llm.RoleAssistant; !l.hasLast {
+			l.add(m)
 		}
-		l.add(m)
 	}
 }
 

@@ -272,15 +272,7 @@ func (l *list) resolve(s *sink, at int, id string) {
 
 // settle reports the late calls without a result. If atCall, the event is the one of the call.
 func (l *list) settle(s *sink, atCall bool) {
-	for _, c := range l.late {
-		if c.done {
-			continue
-		}
-		if atCall {
-			s.event = c.event
-		}
-		s.reportFault(faultUnanswered, "the call %s has no result, and other messages follow", l.name(c))
-	}
+	l.unanswered(s, l.late, atCall, "the call %s has no result, and other messages follow")
 	l.forgetLate()
 }
 
@@ -291,12 +283,16 @@ func (l *list) forgetLate() {
 // sent checks the list as a request: each call needs a result.
 func (l *list) sent(s *sink, atCall bool) {
 	l.settle(s, atCall)
-	for i := range l.open {
-		if c := &l.open[i]; !c.done {
+	l.unanswered(s, l.open, atCall, "the request was sent without a result of the call %s")
+}
+
+func (l *list) unanswered(s *sink, calls []openCall, atCall bool, format string) {
+	for i := range calls {
+		if c := &calls[i]; !c.done {
 			if atCall {
 				s.event = c.event
 			}
-			s.reportFault(faultUnanswered, "the request was sent without a result of the call %s", l.name(*c))
+			s.reportFault(faultUnanswered, format, l.name(*c))
 			c.done = true
 		}
 	}
