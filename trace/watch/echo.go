@@ -123,6 +123,7 @@ func (q *Request) adapt(response llm.Message, before, next []llm.Message) llm.Me
 	}
 	if q.Protocol.Name() == responses {
 		dropTextIDs(response.Parts, next[0].Parts)
+		dropReasoningIDs(response.Parts, next[0].Parts)
 	}
 	adaptOpaque(response.Parts, next[0].Parts)
 	return response
@@ -223,6 +224,24 @@ func dropTextIDs(parts, echo []llm.Part) {
 		if t, ok := p.(llm.Text); ok {
 			t.Opaque = nil
 			parts[i] = t
+		}
+	}
+}
+
+// dropReasoningIDs removes the ids of reasoning that the echo has with the same encrypted content and
+// without an id.
+func dropReasoningIDs(parts, echo []llm.Part) {
+	content := func(r llm.Reasoning) string { return textMember(jsonio.View(r.Opaque), "encrypted_content") }
+	unnamed := map[string]bool{}
+	for _, p := range echo {
+		if r, ok := p.(llm.Reasoning); ok && itemID(r) == "" {
+			unnamed[content(r)] = true
+		}
+	}
+	for i, p := range parts {
+		if r, ok := p.(llm.Reasoning); ok && content(r) != "" && unnamed[content(r)] {
+			r.Opaque = withoutMember(r.Opaque, "id")
+			parts[i] = r
 		}
 	}
 }

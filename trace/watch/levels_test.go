@@ -170,6 +170,10 @@ func TestRecordingOpaqueLevels(t *testing.T) {
 			[3]string{asked, signed, content(unsigned, "")}, "note" + sent + "tool call loop_call_1 without its opaque data"},
 		"Responses, other encrypted content": {responses.Protocol{}, "/responses",
 			[3]string{question, reasoned, items(`,{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAC"},` + function)}, "error" + sent + "reasoning changed"},
+		"Responses, the same encrypted content without its id": {responses.Protocol{}, "/responses",
+			[3]string{question, reasoned, items(`,{"type":"reasoning","summary":[],"encrypted_content":"gAAB"},` + function)}, ""},
+		"Responses, other encrypted content without its id": {responses.Protocol{}, "/responses",
+			[3]string{question, reasoned, items(`,{"type":"reasoning","summary":[],"encrypted_content":"gAAC"},` + function)}, "error" + sent + "reasoning changed"},
 		"Responses, a call with its id and without its reasoning": {responses.Protocol{}, "/responses",
 			[3]string{question, reasoned, items("," + function)}, "error" + sent + "reasoning missing"},
 		"Responses, a call without its id and its reasoning": {responses.Protocol{}, "/responses",
@@ -183,6 +187,9 @@ func TestRecordingOpaqueLevels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := []string{c.want + " (in interaction 2)"}
+			if c.want == "" {
+				want = nil
+			}
 			if diff := cmp.Diff(want, recordBodies(t, c.p, c.path, c.bodies)); diff != "" {
 				t.Errorf("found (-want +got):\n%s", diff)
 			}
