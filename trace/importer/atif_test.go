@@ -51,6 +51,7 @@ func TestATIF(t *testing.T) {
 
 func TestATIFBroken(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
+		"a newer version": {`"ATIF-v1.7"`, `"ATIF-v2.0"`, `file:1: unknown version "ATIF-v2.0": looptape reads ATIF-v1.0 to ATIF-v1.8`},
 		"no steps":        {`"steps":[`, `"step":[`, "file:1: the trajectory has no steps"},
 		"not JSON":        {`"step_id":2`, `"step_id":`, "file:4: steps[1].step_id: expected a value"},
 		"no object":       {`{"step_id":2`, "2,\n" + `{"step_id":2`, "file:4: steps[1]: the step is not an object (in s)"},

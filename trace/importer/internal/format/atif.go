@@ -3,7 +3,9 @@ package format
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -30,6 +32,11 @@ func ATIF(d *jsonio.Dec, run *Run) {
 	if steps := tree.Member(raw, "steps"); !isArray(steps) {
 		*d = start
 		d.Fail("the trajectory has no steps")
+		return
+	}
+	if version := tree.Scalar(raw, "schema_version"); strings.HasPrefix(version, "ATIF-v") && !strings.HasPrefix(version, "ATIF-v1.") {
+		*d = start
+		d.Fail("unknown version " + strconv.Quote(version) + ": looptape reads ATIF-v1.0 to ATIF-v1.8")
 		return
 	}
 	t := atif{run: run, names: map[string]string{}, refs: map[string]string{}}
@@ -62,7 +69,11 @@ func (t *atif) subagents() {
 		sub := Run{Name: "subagent-" + strconv.Itoa(n+1), Line: t.run.Line, Epoch: NoEpoch}
 		d := jsonio.NewDec(jsonio.View(raw))
 		if ATIF(&d, &sub); d.Err() != nil {
-			t.run.ReportUnknown("subagent_trajectories["+strconv.Itoa(n)+"]", "the trajectory has no steps")
+			what := d.Err().Error()
+			if invalid, ok := errors.AsType[*jsonio.SyntaxError](d.Err()); ok {
+				what = invalid.Msg
+			}
+			t.run.ReportUnknown("subagent_trajectories["+strconv.Itoa(n)+"]", "%s", what)
 			continue
 		}
 		call := cmp.Or(t.refs[sub.meta("trajectory_id")], t.refs[sub.meta("session_id")])
