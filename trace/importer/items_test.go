@@ -43,6 +43,31 @@ func TestClientItems(t *testing.T) {
 	}
 }
 
+// A search for tools by the client is a call; one by the provider is not.
+func TestToolSearchItems(t *testing.T) {
+	list := func(execution, id string) string {
+		return `[{"role":"user","content":"q"},{"type":"tool_search_call","call_id":` + id + `,"execution":"` + execution + `","arguments":{"q":"x"}},` +
+			`{"type":"tool_search_output","call_id":` + id + `,"execution":"` + execution + `","tools":[{"name":"f"}]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"d"}]}]`
+	}
+	for name, c := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"client":   {list("client", `"c1"`), []string{"user (q)", `assistant [c1 tool_search{"q":"x"}]`, `tool c1=[{"name":"f"}]`, "assistant (d)"}},
+		"provider": {list("server", "null"), []string{"user (q)", "assistant tool_search_call tool_search_output (d)"}},
+	} {
+		run := onlyRun(t, c.in)
+		if diff := cmp.Diff(c.want, callsAndResults(run.Messages)); diff != "" || run.Unknown != nil {
+			t.Errorf("%s: not understood: %v, messages (-want +got):\n%s", name, run.Unknown, diff)
+		}
+	}
+	_, _, failed, _ := readAll(t, "file", []byte(`[{"role":"user","content":"q"},{"type":"new_item","call_id":"c"}]`))
+	want := []string{`file:1: [1]: the message has no role, and its type "new_item" is not an item of Responses that looptape reads`}
+	if diff := cmp.Diff(want, texts(failed)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+}
+
 // callsAndResults describes messages with their calls and results.
 func callsAndResults(messages []llm.Message) (lines []string) {
 	for _, m := range messages {

@@ -33,7 +33,7 @@ func formOf(u llm.Unknown, first bool) form {
 // IsItem reports whether a type is that of an item of Responses other than a message.
 func IsItem(kind string) bool {
 	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output") ||
-		slices.Contains([]string{"reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"}, kind)
+		slices.Contains([]string{toolSearch + "_output", "reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"}, kind)
 }
 
 // CheckItem returns an error for an item of Responses that the codec, which is tolerant, would read
@@ -90,7 +90,7 @@ func (r *Reader) Flush(messages []llm.Message) ([]llm.Message, error) {
 		return messages, err
 	}
 	r.items = nil
-	return append(messages, ClientCalls(req.Messages)...), nil
+	return append(messages, clientCalls(req.Messages, true)...), nil
 }
 
 // other reads a message of Gemini, Bedrock Converse or Anthropic; nil if it is of none of them.

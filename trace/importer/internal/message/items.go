@@ -12,7 +12,11 @@ import (
 // (https://platform.openai.com/docs/api-reference/responses), and the members with their arguments.
 var clientItems = map[string][]string{
 	"shell_call": {"action"}, "local_shell_call": {"action"}, "apply_patch_call": {"operation"}, "computer_call": {"action", "actions"},
+	toolSearch + "_call": {"arguments"},
 }
+
+// toolSearch is the search for tools, by the provider or by the client, whose output is a tool_search_output.
+const toolSearch = "tool_search"
 
 // providerOutput is the kind of the output of a call that the provider runs.
 const providerOutput = "server_tool_call_response"
@@ -20,7 +24,11 @@ const providerOutput = "server_tool_call_response"
 // ClientCalls makes calls and results of the shells, of apply_patch and of the computer, which the
 // codec of Responses keeps as unknown items, tool calls and results. It changes the parts of the
 // messages. A call that the provider runs in a container has an environment or its output with it.
-func ClientCalls(messages []llm.Message) []llm.Message {
+func ClientCalls(messages []llm.Message) []llm.Message { return clientCalls(messages, false) }
+
+// clientCalls is ClientCalls, with searches for tools by the client as calls if wanted. Over HTTP, their
+// results may be within a response.
+func clientCalls(messages []llm.Message, searches bool) []llm.Message {
 	ofProvider := map[string]bool{}
 	for _, m := range messages {
 		for i, p := range m.Parts {
@@ -31,7 +39,12 @@ func ClientCalls(messages []llm.Message) []llm.Message {
 			names := clientItems[u.Kind]
 			kind := strings.TrimSuffix(u.Kind, "_output")
 			id := callIDOf(u)
+			isSearch := strings.HasPrefix(kind, toolSearch)
+			if kind == toolSearch {
+				kind += "_call"
+			}
 			switch {
+			case isSearch && (!searches || tree.Scalar(u.Raw, "execution") != "client"):
 			case id == "" || names == nil && clientItems[kind] == nil:
 			case names != nil:
 				call := clientCall(u, id, names)
@@ -104,8 +117,8 @@ func clientResult(u llm.Unknown, id string) llm.ToolResult {
 	if _, ok := f.Text("call_id"); !ok {
 		_, _ = f.Text("id")
 	}
-	r := llm.ToolResult{ID: id, Name: strings.TrimSuffix(u.Kind, "_call_output"), IsError: tree.Scalar(u.Raw, "status") == "failed"}
-	output := f.First("output")
+	r := llm.ToolResult{ID: id, Name: strings.TrimSuffix(strings.TrimSuffix(u.Kind, "_output"), "_call"), IsError: tree.Scalar(u.Raw, "status") == "failed"}
+	output := f.First(f.Name("output", "tools"))
 	if url, ok := tree.Text(output, "image_url"); ok {
 		r.Content = []llm.Part{Image(url, tree.Without(output, "image_url"))}
 	} else {

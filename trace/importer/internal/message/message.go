@@ -130,6 +130,10 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 		d.Fail(err.Error())
 		return messages
 	}
+	if f.role == "" && f.kind != "" && f.kind != "message" {
+		d.Fail("the message has no role, and its type " + strconv.Quote(f.kind) + " is not an item of Responses that looptape reads")
+		return messages
+	}
 	if f.role == "" {
 		d.Fail("the message has no role")
 		return messages
