@@ -303,3 +303,37 @@ func TestRequestsInUnknownProtocols(t *testing.T) {
 		}
 	}
 }
+
+// The files of the Batch APIs of OpenAI and Anthropic have a request or a response per line.
+func TestBatches(t *testing.T) {
+	in := `{"custom_id":"r1","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"q"}]}}
+{"custom_id":"r2","method":"POST","url":"/v1/responses","body":{"model":"m","input":"hi"}}
+{"id":"b3","custom_id":"r3","response":{"status_code":200,"body":{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"A"},"finish_reason":"stop"}]}},"error":null}
+{"id":"b4","custom_id":"r4","response":{"status_code":400,"body":{"error":{"message":"bad"}}},"error":null}
+{"id":"b5","custom_id":"r5","response":null,"error":{"code":"expired"}}
+{"custom_id":"r6","params":{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"q"}]}}
+{"custom_id":"r7","result":{"type":"succeeded","message":{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"B"}],"stop_reason":"end_turn"}}}
+{"custom_id":"r8","body":{"model":"m","messages":7}}
+`
+	format, runs, failed, unknown := readAll(t, "file", []byte(in))
+	want := []string{"r1 user:(q)", "r2 user:(hi)", "r3 assistant:(A)", "r6 user:(q)", "r7 assistant:(B)"}
+	if diff := cmp.Diff(want, outline(runs)); diff != "" || format != "bodies" || unknown != nil {
+		t.Errorf("format %s, unknown %v, runs (-want +got):\n%s", format, unknown, diff)
+	}
+	want = []string{
+		`file:4: the request of the batch failed: {"message":"bad"}`,
+		`file:5: the line of the batch has neither a request nor a response: its error is {"code":"expired"}`,
+		`file:8: the request of the batch: messages: expected an array`,
+	}
+	if diff := cmp.Diff(want, texts(failed)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+}
+
+// Logs of OTLP, which looptape does not read, are refused with the nearest format.
+func TestTelemetryLogs(t *testing.T) {
+	_, err := importer.Open("file", strings.NewReader(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"gen_ai.client.inference.operation.details"}]}]}]}`))
+	if err == nil || !strings.Contains(err.Error(), `the first object has the members "resourceLogs"; the nearest format is otel, which also has "resourceSpans"`) {
+		t.Errorf("error %v, want one with the nearest format", err)
+	}
+}

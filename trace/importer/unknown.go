@@ -30,7 +30,7 @@ var memberNames = map[string][]string{
 	"adk-set":          {"eval_set_id", "eval_cases"},
 	"adk-result":       {"eval_set_result_id", "eval_case_results"},
 	"adk-session":      {"events", "app_name", "user_id"},
-	"otel":             {"resourceSpans", "scopeSpans", "spans"},
+	"otel":             {"resourceSpans", "resourceLogs", "scopeSpans", "spans"},
 	"bodies":           {"choices", "candidates", "contents", "stop_reason"},
 	"messages":         {"messages", "role", "content"},
 	"har":              {"log", "entries"},

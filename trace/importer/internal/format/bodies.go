@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 func SniffBodies(h *Head) (Layout, bool) {
 	_, rows := SniffRows(h)
 	responses := h.Has("object") && h.Has("status")
-	return runsInArray, body.Is(h.Has) && (!rows || responses || h.Has("stopReason"))
+	return runsInArray, body.Is(h.Has) && (!rows || responses || h.Has("stopReason")) || h.Has("custom_id") && h.Has("body", "params", "response", "result")
 }
 
 // SniffStream recognizes the body of a streaming response: server-sent events, or the data of one
@@ -82,6 +83,42 @@ func Bodies(d *jsonio.Dec, run *Run) {
 	}
 	run.SetName()
 	run.Describe()
+	if id := tree.Scalar(raw, "custom_id"); id != "" {
+		batch(raw, d, run)
+		run.Name, run.Case = id, id
+		return
+	}
+	readBody(raw, d, run)
+}
+
+// batch reads a line of a file of the Batch API of OpenAI or Anthropic: a request, or its response.
+func batch(raw json.RawMessage, d *jsonio.Dec, run *Run) {
+	inner := tree.First(raw, "body", "params")
+	for _, names := range [][]string{{"response", "body"}, {"result", "message"}} {
+		if inner == nil {
+			inner = tree.Member(raw, names...)
+		}
+	}
+	switch {
+	case tree.IsNull(inner):
+		d.Fail("the line of the batch has neither a request nor a response: its error is " + tree.String(tree.First(raw, "error", "result")))
+	case tree.Member(inner, "error") != nil && tree.First(inner, "choices", "output") == nil:
+		d.Fail("the request of the batch failed: " + tree.String(tree.Member(inner, "error")))
+	case body.Name(inner) == "" && tree.Member(inner, "messages") != nil:
+		list := jsonio.NewDec(jsonio.View(inner))
+		if Messages(&list, run); list.Err() != nil {
+			what := list.Err().Error()
+			if invalid, ok := errors.AsType[*jsonio.SyntaxError](list.Err()); ok {
+				what = "the request of the batch: " + invalid.Path + ": " + invalid.Msg
+			}
+			d.Fail(what)
+		}
+	default:
+		readBody(inner, d, run)
+	}
+}
+
+func readBody(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 	run.Protocol = body.Name(raw)
 	response, err := body.Response(raw)
 	if response != nil && err == nil {
