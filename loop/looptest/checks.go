@@ -203,7 +203,7 @@ func opaqueEchoed(w *caseRun) {
 	}
 }
 
-// textKept checks that the last request contains the text beside a call.
+// textKept checks that the last request contains the text before a call.
 func textKept(w *caseRun) {
 	for _, m := range w.lastRequest() {
 		if calls := m.Calls(); len(calls) > 0 && calls[0].ID == "c2" && m.Text() != "I try 2." {
