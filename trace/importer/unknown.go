@@ -62,7 +62,28 @@ func unknownFormat(h *format.Head) error {
 	if near, missing := nearest(h.Keys); near != "" {
 		what += fmt.Sprintf("; the nearest format is %s, which also has %s", near, strings.Join(missing, " or "))
 	}
-	return fmt.Errorf("%w: %s; %s", ErrFormat, what, convertHint)
+	return &unknownError{fmt.Errorf("%w: %s; %s", ErrFormat, what, convertHint), hasMessages(h)}
+}
+
+// unknownError is the error for a file that no format recognizes.
+type unknownError struct {
+	error
+
+	messages bool
+}
+
+// Unwrap returns an error that is [ErrFormat].
+func (e *unknownError) Unwrap() error { return e.error }
+
+// HasMessages reports whether the file is JSON that may have messages of a model.
+func (e *unknownError) HasMessages() bool { return e.messages }
+
+// hasMessages reports whether the beginning of a JSON file has members with the names of those of a
+// message, a response or a log of OpenTelemetry.
+func hasMessages(h *format.Head) bool {
+	return !h.CSV && (h.Contains(`"role"`) && h.Contains(`"content"`, `"parts"`) ||
+		h.Contains(`"choices"`) && h.Contains(`"message"`) || h.Contains(`"candidates"`) && h.Contains(`"parts"`) ||
+		h.Contains(`"resourceLogs"`) && h.Contains(`"gen_ai.`))
 }
 
 const convertHint = "map the members of other rows with --case and --score of looptape eval, or convert the file to a list of messages (docs/recordings.md)"

@@ -33,8 +33,9 @@ OpenTelemetry and OpenInference, rows of prompt and answer (JSON Lines or CSV),
 and recorded HTTP (cassettes of looptape, go-vcr and vcrpy, HAR files, httprr
 traces). Files may be compressed with gzip or zstd. check detects the format
 from the content. - reads standard input. Of a folder, check reads all files
-except hidden ones, and lists those that are not recordings as skipped. With
-several files, each run's name follows its file's name.
+except hidden ones, and lists those that are not recordings as skipped, unless
+they are JSON that may have messages. With several files, each run's name
+follows its file's name.
 
 In recorded HTTP, check covers the requests to models in the protocols of OpenAI
 (Chat Completions, Responses, Completions), Anthropic, Gemini, Bedrock Converse,
@@ -163,7 +164,7 @@ func (r *report) file(m *cli.Meter, in cli.Recording, prefix string) {
 		return
 	}
 	src, err := importer.Open(name, f)
-	if in.Folder != "" && errors.Is(err, importer.ErrFormat) {
+	if in.Folder != "" && errors.Is(err, importer.ErrFormat) && !hasMessages(err) {
 		r.Skipped = append(r.Skipped, name)
 		if err := f.Close(); err != nil {
 			r.unread(name, err)
@@ -187,6 +188,15 @@ func (r *report) file(m *cli.Meter, in cli.Recording, prefix string) {
 	if err := f.Close(); err != nil {
 		r.unread(name, err)
 	}
+}
+
+// hasMessages reports whether the error is for a file that may have messages in an unknown format.
+func hasMessages(err error) bool {
+	e, ok := errors.AsType[interface {
+		error
+		HasMessages() bool
+	}](err)
+	return ok && e.HasMessages()
 }
 
 func (r *report) trace(src *importer.Source, name, prefix string) {
