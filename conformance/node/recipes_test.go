@@ -20,7 +20,7 @@ func recipes(t *testing.T, root, parent string) (dir string, env []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dir, err = os.MkdirTemp(parent, "recipe"); err != nil {
+	if dir, err = os.MkdirTemp(parent, "recipe"); err != nil { //nolint:usetesting // vitest is in a parent folder
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
