@@ -20,6 +20,7 @@ const (
 	userInARow                 // two messages of the user in a row
 	openCalls                  // a conversation may end before its last results
 	systemMessages             // the system prompt is a message
+	resultsAsSent              // results are sent where they are recorded, each of them
 	sentRequests               // the conversation is that of a request, whose calls all need results
 )
 
@@ -32,10 +33,10 @@ type recordedFormat struct {
 
 // What most formats can represent.
 const (
-	withIDs  = callIDs | emptyIDs | repeatedIDs | parallelCalls | resultParts | resultMessages | userInARow
+	withIDs  = resultsAsSent | callIDs | emptyIDs | repeatedIDs | parallelCalls | resultParts | resultMessages | userInARow
 	anything = withIDs | emptyMessages
-	attached = callIDs | repeatedIDs | parallelCalls | userInARow // a result is a part of its call
-	unnamed  = parallelCalls | resultMessages | userInARow        // calls have no ids
+	attached = resultsAsSent | callIDs | repeatedIDs | parallelCalls | userInARow // a result is a part of its call
+	unnamed  = resultsAsSent | parallelCalls | resultMessages | userInARow        // calls have no ids
 )
 
 func object(members ...any) map[string]any {
@@ -542,13 +543,13 @@ func recordedFormats() []recordedFormat {
 	list := []recordedFormat{
 		{"messages of Chat Completions", anything | openCalls, text(chatMessages)},
 		{"messages of Chat Completions, one per line", anything | openCalls, func(t talk) string { return lines(chatMessages(t)...) }},
-		{"messages with function_call", resultMessages | emptyMessages | userInARow | openCalls, text(functionCalls)},
+		{"messages with function_call", resultsAsSent | resultMessages | emptyMessages | userInARow | openCalls, text(functionCalls)},
 		{"messages of Anthropic", withIDs | openCalls, text(anthropicMessages)},
 		{"items of Responses", withIDs | openCalls, text(responseItems)},
 		{"contents of Gemini", unnamed | openCalls, text(geminiContents)},
 		{"messages of Bedrock Converse", withIDs&^userInARow | openCalls, text(converseMessages)},
 		{"messages of Ollama", unnamed | emptyMessages | openCalls, text(ollamaMessages)},
-		{"messages of Ollama, results without names", parallelCalls | resultMessages | userInARow | emptyMessages | openCalls, func(t talk) string {
+		{"messages of Ollama, results without names", resultsAsSent | parallelCalls | resultMessages | userInARow | emptyMessages | openCalls, func(t talk) string {
 			list := ollamaMessages(t)
 			for _, m := range list {
 				delete(m.(map[string]any), "tool_name")
@@ -562,7 +563,8 @@ func recordedFormats() []recordedFormat {
 		{"Claude Agent SDK", withIDs | openCalls, agentSDK},
 		{"Codex", withIDs | openCalls, codexSession},
 		{"managed agents", withIDs&^emptyIDs&^repeatedIDs | openCalls, managedEvents},
-		{"ADK session", withIDs&^emptyIDs | openCalls, adkSession}, // its reader generates ids, as that of OpenInference
+		// ADK generates ids, and sends the last result of a call after the call, wherever it is recorded.
+		{"ADK session", withIDs&^emptyIDs&^repeatedIDs&^resultsAsSent | openCalls, adkSession},
 		{"ATIF", attached | resultParts | openCalls, trajectory},
 		{"Langfuse", anything, langfuseTrace},
 		{"LangSmith", anything, langSmithRuns},

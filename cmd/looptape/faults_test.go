@@ -116,7 +116,7 @@ var faultsToPlant = []fault{
 		}
 		return true
 	}},
-	{"double a result", "INV-01", callIDs | resultParts, func(r *rand.Rand, t *talk) bool {
+	{"double a result", "INV-01", callIDs | resultParts | resultsAsSent, func(r *rand.Rand, t *talk) bool {
 		i := t.pick(r, hasResults(1))
 		list := (*t)[i].results
 		(*t)[i].results = append(list, list[r.IntN(len(list))])
@@ -146,7 +146,7 @@ var faultsToPlant = []fault{
 		*t = slices.Delete(*t, i, i+1)
 		return true
 	}},
-	{"put a message of the user before the results", "INV-02", resultMessages, func(r *rand.Rand, t *talk) bool {
+	{"put a message of the user before the results", "INV-02", resultMessages | resultsAsSent, func(r *rand.Rand, t *talk) bool {
 		i := t.pick(r, hasResults(1))
 		*t = slices.Insert(*t, i, entry{role: "user", text: "Be quick."})
 		return true
