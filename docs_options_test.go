@@ -73,7 +73,7 @@ var matrix = []option{
 	{name: "step_type_names", here: "`Step.Type`", otherwise: "-", own: map[string]string{"deuz": "initial, tool-result", "agentloop": "initial, tool_followup"}},
 	{name: "running_guard", here: "`middleware.SingleRun`", otherwise: "no", own: map[string]string{"agentloop": "its own"}},
 	{name: "call_order"},
-	{name: "before_tools", here: "with `Config.Concurrency` 1"},
+	{name: "gate_mode", here: "with `Config.Concurrency` 1"},
 	{name: "stop_default", here: "`deepagents.Fill` sets no `Config.MaxSteps` with `Config.StopWhen`", otherwise: "added", own: map[string]string{"deepagents": "replace"}},
 	{name: "cache_mark", here: "where the system prompt has a cache mark", otherwise: "none", own: map[string]string{"agentloop": "after_stable_prefix"}, open: true},
 	{name: "model_session", here: "whether a session with the model lasts for a call or for a run", otherwise: "per call", own: map[string]string{"reactagent": "per run"}, open: true},

@@ -156,6 +156,7 @@ var table = []packageRule{
 	{
 		name: "trace/importer", does: "recordings of other tools and of HTTP become runs; the table of formats",
 		not:      "checking, scoring",
+		large:    "All readers share the walk over one file, its places and its memory limits.",
 		packages: []string{"internal/decompress", "internal/eventstream", "internal/jsonio", "internal/jsonval", "internal/yamljson", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/..."},
 		modules:  []string{zstd}, // in tests
 	},

@@ -141,7 +141,7 @@ var options = []Option{
 		same(false, "error_result"), same(true, "keep")),
 	wordOption("call_order", "call_order", "OrderCallsByEnd", "the order of the calls of a streaming response", func(c *Config) *bool { return &c.OrderCallsByEnd },
 		same(false, "by_start"), same(true, "by_end")),
-	wordOption("before_tools", "before_tools", "BeforeToolsEachCall", "whether all calls of a step pass the `BeforeTools` hooks before one runs, or with `concurrency: 1` each call before it runs",
+	wordOption("gate_mode", "gate_mode", "BeforeToolsEachCall", "whether all calls of a step pass the `BeforeTools` hooks before one runs, or with `concurrency: 1` each call before it runs",
 		func(c *Config) *bool { return &c.BeforeToolsEachCall }, same(false, "per_step"), same(true, "per_call")),
 	wordOption("bad_arguments", "bad_args", "BadArguments", "the treatment of invalid arguments", func(c *Config) *BadArguments { return &c.BadArguments },
 		same(BadArgumentsError, "error_result"), same(BadArgumentsEmpty, "empty_object"), same(BadArgumentsPass, "pass")),

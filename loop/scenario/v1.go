@@ -39,7 +39,7 @@ func repairPromptV1(call llm.ToolCall, schema json.RawMessage) string {
 }
 
 // newOptions are options that a trace of version 1 cannot declare.
-var newOptions = []string{"late_results", "call_order", "before_tools"}
+var newOptions = []string{"late_results", "call_order", "gate_mode"}
 
 // withoutNewOptions returns the events of a run as version 1 declares its options.
 func withoutNewOptions(events []trace.Event) []trace.Event {
