@@ -22,8 +22,9 @@ var wireDifferences = []struct{ why, protocols, scenarios string }{
 	{"has arguments as values: what is broken cannot be sent, and spaces are lost", "gemini", "AG-21 AL-36 RA-14-malformed RA-21 RA-24"},
 	{"end each call, or say nothing of it", everywhere, "AL-34 AL-37 AL-37-none"},
 	{"an error's words, which are in the trace, are the provider's", everywhere,
-		"DZ-25-error DZ-32 DZ-50 AG-31 AG-32 AG-33 AG-34 AG-34-fixed AG-35 AG-35-timeout AL-29 DA-49-error RA-35"},
-	{"the response does not contain its delay", everywhere, "AG-10 AG-10-own AG-12 AG-45 AL-28"},
+		"DZ-25-error DZ-32 DZ-50 AG-31 AG-32 AG-33 AG-33-exhausted AG-34 AG-34-fixed AG-35 AG-35-timeout AL-29 DA-49-error RA-35"},
+	{"the response does not contain its delay", everywhere, "AG-10 AG-10-own AG-12 AG-44-deadline AG-45 AL-28 RA-67 RA-67-forced"},
+	{"results of a step are one message, which the scenario counts", everywhere, "AG-01"},
 	{"asks models of several lanes, and this client has one", everywhere, "DA-24 DA-25 DA-25-malformed DA-27 DA-28 DA-29 DA-30 DA-30-again"},
 	{"is canceled within a response, which is complete in the non-streaming form", everywhere, "DA-43"},
 }
