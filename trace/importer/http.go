@@ -369,11 +369,10 @@ func (b *background) complete(e *Exchange, x *recording.Interaction) error {
 		}
 		return nil
 	}
-	u, err := url.Parse(x.Request.URL)
-	if err != nil {
-		return nil
+	var id []string
+	if u, err := url.Parse(x.Request.URL); err == nil { // another URL is of no response
+		id = responsePath.FindStringSubmatch(u.Path)
 	}
-	id := responsePath.FindStringSubmatch(u.Path)
 	if id == nil {
 		return nil
 	}

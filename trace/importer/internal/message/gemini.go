@@ -174,6 +174,7 @@ func KeepIDs(request json.RawMessage, messages []llm.Message) {
 					p.ID = strings.Clone(results[0])
 					m.Parts[i], results = p, results[1:]
 				}
+			default: // others have no ids
 			}
 		}
 	}
