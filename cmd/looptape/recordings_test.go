@@ -38,12 +38,7 @@ func TestRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if *update {
-				if err := r.Write(tape); err != nil {
-					t.Fatal(err)
-				}
-			}
-			was, err := os.ReadFile(r.Path())
+			was, err := r.Current(tape, *update)
 			if err != nil {
 				t.Fatal(err)
 			}

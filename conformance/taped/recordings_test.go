@@ -77,12 +77,7 @@ func recordAgain(t *testing.T, r *cassettetest.Recording, looptape string) {
 	if err := json.Unmarshal(bytes.SplitAfter(output, []byte("\n"))[0], &got); err != nil || got != (node.Result{ID: r.Name, Text: answer}) {
 		t.Fatalf("the output is %s (%v), want %q", output, err, answer)
 	}
-	if *update {
-		if err := r.Write(tape); err != nil {
-			t.Fatal(err)
-		}
-	}
-	was, err := os.ReadFile(r.Path())
+	was, err := r.Current(tape, *update)
 	if err != nil {
 		t.Fatal(err)
 	}

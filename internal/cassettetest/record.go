@@ -90,14 +90,15 @@ func clean(f *cassettes.File) ([]byte, error) {
 	return cassettes.Encode(h, nil, list), nil
 }
 
-// Write writes the cassette of the recording. It does not write an equal file again, which another test
-// may read.
-func (r *Recording) Write(tape []byte) error {
-	if was, err := os.ReadFile(r.Path()); err == nil && bytes.Equal(was, tape) {
-		return nil
+// Current returns the cassette in its file. With update, it first writes tape to the file, unless it is
+// there: another test may read it.
+func (r *Recording) Current(tape []byte, update bool) ([]byte, error) {
+	was, err := os.ReadFile(r.Path())
+	if !update || err == nil && bytes.Equal(was, tape) {
+		return was, err
 	}
 	if err := os.MkdirAll(filepath.Dir(r.Path()), 0o755); err != nil {
-		return err
+		return nil, err
 	}
-	return os.WriteFile(r.Path(), tape, 0o644)
+	return tape, os.WriteFile(r.Path(), tape, 0o644)
 }
