@@ -391,3 +391,30 @@ data: {"error":{"message":"busy","code":"server_error"}}
 		t.Errorf("conversations (-want +got):\n%s", diff)
 	}
 }
+
+// TestFailedTwice checks that a conversation has both attempts that failed before its response.
+func TestFailedTwice(t *testing.T) {
+	const question = `{"input":"hu"}`
+	const failed = `{"id":"r","object":"response","status":"failed","error":{"code":"server_error","message":"busy"},"output":[],"usage":{"input_tokens":7,"output_tokens":2}}`
+	const done = `{"id":"r2","object":"response","status":"completed","output":[{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"hello"}]}],"usage":{"input_tokens":7,"output_tokens":1}}`
+	const address = "https://api.openai.com/v1/responses"
+	list := []*recording.Interaction{over("POST", address, question, failed), over("POST", address, question, failed), over("POST", address, question, done)}
+	src, err := importer.Open("file", bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, list)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	for run, err := range src.Conversations() {
+		runs++
+		var attempts []json.RawMessage
+		if err := errors.Join(err, json.Unmarshal(run.Meta["failed_responses"], &attempts)); err != nil || len(attempts) != 2 {
+			t.Errorf("%s: %d failed attempts, %v, want 2: %s", run.Name, len(attempts), err, run.Meta["failed_responses"])
+		}
+		if diff := cmp.Diff(`{"input_tokens":21,"output_tokens":5}`, string(run.Meta["usage"])); diff != "" {
+			t.Errorf("%s: usage (-want +got):\n%s", run.Name, diff)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("got %d runs, want 1", runs)
+	}
+}
