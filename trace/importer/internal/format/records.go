@@ -76,14 +76,18 @@ func (r *record) text(names ...string) string {
 // elements yields the records of a value: the elements of an array, those of the array in one of the
 // members, or the value itself. It returns the other members of an object with such an array.
 func elements(raw json.RawMessage, line int, names []string, read func(record)) (rest map[string]json.RawMessage) {
-	d := jsonio.NewDec(jsonio.View(raw))
+	return splitElements(raw, line, names, func(e Element) { read(newRecord(e.Raw, e.Line, e.Path)) })
+}
+
+func splitElements(raw json.RawMessage, line int, names []string, read func(Element)) (rest map[string]json.RawMessage) {
+	d := jsonio.NewValidDec(jsonio.View(raw))
 	counted := 0 // the bytes before line
 	list := func(path string) {
 		for n := range d.Elements() {
 			value := tree.Next(raw, &d)
 			line += bytes.Count(raw[counted:d.Offset()-len(value)], []byte{'\n'})
 			counted = d.Offset() - len(value)
-			read(newRecord(value, line, path+"["+strconv.Itoa(n)+"]"))
+			read(Element{value, line, path + "[" + strconv.Itoa(n) + "]"})
 		}
 	}
 	name := ""
@@ -99,7 +103,7 @@ func elements(raw json.RawMessage, line int, names []string, read func(record)) 
 	case d.Peek() == '[':
 		list("")
 	case name == "":
-		read(newRecord(raw, line, ""))
+		read(Element{raw, line, ""})
 	default:
 		rest = map[string]json.RawMessage{}
 		for key := range d.Members() {
@@ -136,7 +140,7 @@ type Element struct {
 // Elements yields the elements of an array, or of the array in a member of an object, that begins
 // on a line; for another value it yields the value.
 func Elements(raw json.RawMessage, line int, member string, read func(Element)) {
-	elements(raw, line, []string{member}, func(r record) { read(Element{r.raw, r.line, r.path}) })
+	splitElements(raw, line, []string{member}, read)
 }
 
 // lists collects values by name.

@@ -28,9 +28,9 @@ func IsLangChain(m json.RawMessage) bool {
 	return known && !hasRole || kind == "chat"
 }
 
-// IsSerialized reports whether a value is a serialized message of LangChain.
-func IsSerialized(m json.RawMessage) bool {
-	return tree.Scalar(m, "lc") == "1" && tree.Member(m, "kwargs") != nil
+// IsSerialized reports whether an object is a serialized message of LangChain.
+func IsSerialized(m *tree.Index) bool {
+	return tree.Scalar(m.Member("lc")) == "1" && m.Member("kwargs") != nil
 }
 
 // unwrapLangChain returns the members of a message and its type; an empty type if it is in none of
@@ -115,19 +115,24 @@ func LangChain(m json.RawMessage) (json.RawMessage, error) {
 // Plain returns a message of a role in OpenAI's form or, if it has blocks of Anthropic, in theirs. The
 // id of the call that it answers is a member of the message, unless callID is not empty.
 func Plain(m json.RawMessage, role, callID string) json.RawMessage {
-	calls, used := langChainCalls(m)
-	legacy := tree.Member(m, "additional_kwargs", "function_call") // repeated by calls, if there are any
-	if len(calls) > 0 || tree.Member(legacy, "name") == nil || tree.Member(m, "function_call") != nil {
+	var x tree.Index
+	x.Read(m)
+	kwargs, content := x.Member("additional_kwargs"), x.Member("content")
+	calls, used := langChainCalls(&x, kwargs)
+	legacy := tree.Member(kwargs, "function_call") // repeated by calls, if there are any
+	if len(calls) > 0 || tree.Member(legacy, "name") == nil || x.Member("function_call") != nil {
 		legacy = nil
 	}
-	content := tree.Member(m, "content")
 	blocks := hasBlocks(content)
-	var o tree.Object
+	if callID == "" && used == nil && legacy == nil && !blocks && isPlain(&x, role) {
+		return m
+	}
+	o := make(tree.Object, 0, len(m)+len(role)+len(callID))
 	o.Text("role", role)
 	if callID != "" {
 		o.Text("tool_call_id", callID)
 	}
-	for key, value := range tree.Members(m) {
+	for key, value := range x.All() {
 		switch {
 		case key == "role", key == "type", tree.IsNull(value), slices.Contains(used, key):
 		case key == "content" && blocks:
@@ -154,6 +159,20 @@ func Plain(m json.RawMessage, role, callID string) json.RawMessage {
 	return o.JSON()
 }
 
+// isPlain reports whether the members of a message are those that Plain returns for this role.
+func isPlain(m *tree.Index, role string) bool {
+	roles := 0
+	for key, value := range m.All() {
+		switch {
+		case key == "role" && tree.IsText(value) && tree.Scalar(value) == role:
+			roles++
+		case key == "role", key == "type", tree.IsNull(value), key == "content" && role == "tool" && !isResultContent(value):
+			return false
+		}
+	}
+	return roles == 1
+}
+
 type langChainCall struct{ raw, id, name, args json.RawMessage }
 
 // openAI returns the call with its other members, such as an error. A call without a name of its own
@@ -167,8 +186,7 @@ func (c *langChainCall) openAI() json.RawMessage {
 	o.Add("function", c.name)
 	o.Add("arguments", c.args)
 	for key, value := range tree.Members(c.raw) {
-		_, isText := tree.Text(value)
-		if !slices.Contains([]string{"id", "name", "args"}, key) && (key != "type" || !isText) {
+		if !slices.Contains([]string{"id", "name", "args"}, key) && (key != "type" || !tree.IsText(value)) {
 			o.Add(key, value)
 		}
 	}
@@ -178,14 +196,15 @@ func (c *langChainCall) openAI() json.RawMessage {
 // langChainCalls returns the calls of a message and the members that have them. Calls with invalid
 // arguments are calls too: LangChain sends them back to the model. The raw calls of a provider
 // repeat the others.
-func langChainCalls(m json.RawMessage) (calls []langChainCall, used []string) {
+func langChainCalls(m *tree.Index, kwargs json.RawMessage) (calls []langChainCall, used []string) {
 	for _, name := range []string{"tool_calls", "invalid_tool_calls"} {
-		list := tree.Member(m, name)
+		list := m.Member(name)
 		for _, c := range tree.Elements(list) {
-			if !AreStrings(c, "id", "name", "type") || tree.IsNull(tree.Member(c, "name")) {
+			var x tree.Index
+			if x.Read(c); !x.AreStrings("id", "name", "type") || tree.IsNull(x.Member("name")) {
 				return nil, nil // the message keeps them as members, which are reported
 			}
-			calls = append(calls, langChainCall{c, tree.Member(c, "id"), tree.Member(c, "name"), tree.Member(c, "args")})
+			calls = append(calls, langChainCall{c, x.Member("id"), x.Member("name"), x.Member("args")})
 		}
 		if len(list) > 0 && list[0] == '[' {
 			used = append(used, name)
@@ -194,7 +213,7 @@ func langChainCalls(m json.RawMessage) (calls []langChainCall, used []string) {
 	if calls != nil {
 		return calls, used
 	}
-	for _, c := range tree.Elements(m, "additional_kwargs", "tool_calls") {
+	for _, c := range tree.Elements(kwargs, "tool_calls") {
 		call := langChainCall{tree.Without(c, "function"), tree.Member(c, "id"), tree.Member(c, "function", "name"), tree.Member(c, "function", "arguments")}
 		if call.name == nil || tree.Without(tree.Member(c, "function"), "name", "arguments") != nil || !AreStrings(c, "id") {
 			call = langChainCall{raw: c}
@@ -270,10 +289,14 @@ func (c *langChainCall) block(other json.RawMessage) json.RawMessage {
 // ResultContent returns the content of a result: a text, parts, or the JSON that the tool returned
 // as a text.
 func ResultContent(value json.RawMessage) json.RawMessage {
-	if _, ok := tree.Text(value); ok || value[0] == '[' && tree.Scalar(tree.Element(value, "0"), "type") != "" {
+	if isResultContent(value) {
 		return value
 	}
 	return jsonio.AppendString(nil, string(value))
+}
+
+func isResultContent(value json.RawMessage) bool {
+	return tree.IsText(value) || value[0] == '[' && tree.Scalar(tree.Element(value, "0"), "type") != ""
 }
 
 // LangChainUsage returns the usage of a message of LangChain: the standard one, or that of the

@@ -3,7 +3,6 @@ package message
 import (
 	"encoding/base64"
 	"encoding/json"
-	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
@@ -16,21 +15,25 @@ import (
 // skipped.
 func (r *Reader) Telemetry(list json.RawMessage) (messages []llm.Message) {
 	for _, m := range tree.Elements(list) {
-		if parts := tree.Member(m, "parts"); tree.IsNull(parts) || parts[0] != '[' || !AreStrings(m, "role") {
+		var x tree.Index
+		x.Read(m)
+		list := x.Member("parts")
+		if tree.IsNull(list) || list[0] != '[' || !x.AreStrings("role") {
 			d := jsonio.NewDec(jsonio.View(m))
 			messages = r.Add(messages, &d)
 			continue
 		}
-		others, results := Separate(TelemetryParts(tree.Member(m, "parts")))
+		role := tree.Scalar(x.Member("role"))
+		others, results := Separate(TelemetryParts(list))
 		messages = AddStep(messages, llm.RoleTool, results)
 		if others != nil || results == nil {
-			messages = append(messages, llm.Message{Role: llm.Role(tree.Scalar(m, "role")), Parts: others})
+			messages = append(messages, llm.Message{Role: llm.Role(role), Parts: others})
 		}
 		names := []string{"role", "parts"}
-		if role := tree.Scalar(m, "role"); others == nil && results != nil && role != "tool" && role != "user" {
+		if others == nil && results != nil && role != "tool" && role != "user" {
 			names = names[1:]
 		}
-		messages[len(messages)-1].Opaque = tree.Without(m, names...)
+		messages[len(messages)-1].Opaque = x.Without(names...)
 	}
 	return messages
 }
@@ -43,30 +46,30 @@ func TelemetryParts(list json.RawMessage) (parts []llm.Part) {
 	return parts
 }
 
-// telemetryPart reads a part of a  A part of a kind that llm does not have is kept whole;
+// telemetryPart reads a part of a message. A part of a kind that llm does not have is kept whole;
 // see [Unknown].
 func telemetryPart(part json.RawMessage) llm.Part {
-	kind := tree.Scalar(part, "type")
-	text, isText := tree.Text(part, "content")
-	if !AreStrings(part, "type", "name", "mime_type", "uri") {
+	var x tree.Index
+	x.Read(part)
+	kind, content := tree.Scalar(x.Member("type")), x.Member("content")
+	if !x.AreStrings("type", "name", "mime_type", "uri") {
 		kind = "" // of no known kind
 	}
-	id := idOf(tree.Member(part, "id"))
-	media := tree.Scalar(part, "mime_type")
+	media := tree.Scalar(x.Member("mime_type"))
 	switch {
-	case kind == "text" && isText:
-		return llm.Text{Text: text, Opaque: tree.Without(part, "type", "content")}
-	case kind == "reasoning" && isText:
-		return llm.Reasoning{Text: text, Opaque: tree.Without(part, "type", "content")}
+	case kind == "text" && tree.IsText(content):
+		return llm.Text{Text: tree.String(content), Opaque: x.Without("type", "content")}
+	case kind == "reasoning" && tree.IsText(content):
+		return llm.Reasoning{Text: tree.String(content), Opaque: x.Without("type", "content")}
 	case kind == "tool_call":
-		return llm.ToolCall{ID: id, Name: tree.Scalar(part, "name"), Arguments: tree.String(part, "arguments"), Opaque: tree.Without(part, "type", "id", "name", "arguments")}
+		return llm.ToolCall{ID: idOf(x.Member("id")), Name: tree.Scalar(x.Member("name")), Arguments: tree.String(x.Member("arguments")), Opaque: x.Without("type", "id", "name", "arguments")}
 	case kind == "tool_call_response":
-		return llm.ToolResult{ID: id, Content: TextParts(tree.First(part, "response", "result")), Opaque: tree.Without(part, "type", "id", "response", "result")}
+		return llm.ToolResult{ID: idOf(x.Member("id")), Content: TextParts(x.First("response", "result")), Opaque: x.Without("type", "id", "response", "result")}
 	case kind == "uri":
-		return llm.Media{MediaType: media, URL: tree.Scalar(part, "uri"), Opaque: tree.Without(part, "type", "mime_type", "uri")}
-	case kind == "blob" && isText:
-		if b, err := base64.StdEncoding.DecodeString(text); err == nil {
-			return llm.Media{MediaType: media, Data: b, Opaque: tree.Without(part, "type", "mime_type", "content")}
+		return llm.Media{MediaType: media, URL: tree.Scalar(x.Member("uri")), Opaque: x.Without("type", "mime_type", "uri")}
+	case kind == "blob" && tree.IsText(content):
+		if b, err := base64.StdEncoding.DecodeString(tree.String(content)); err == nil {
+			return llm.Media{MediaType: media, Data: b, Opaque: x.Without("type", "mime_type", "content")}
 		}
 	}
 	return Unknown("otel."+kind, string(part))
@@ -74,12 +77,9 @@ func telemetryPart(part json.RawMessage) llm.Part {
 
 // AreStrings reports whether each of the members is a string, null or missing.
 func AreStrings(object json.RawMessage, names ...string) bool {
-	for name, raw := range tree.Members(object) {
-		if slices.Contains(names, name) && !tree.IsNull(raw) && raw[0] != '"' {
-			return false
-		}
-	}
-	return true
+	var x tree.Index
+	x.Read(object)
+	return x.AreStrings(names...)
 }
 
 // idOf returns the id of a call: a string or, as the JSON of it, another value.

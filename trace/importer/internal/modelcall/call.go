@@ -70,7 +70,7 @@ func Read(input, output json.RawMessage) Call {
 type reader struct {
 	messages []llm.Message
 	reader   message.Reader
-	list     []byte // elements of messages in a form of package message that are not read yet
+	list     []json.RawMessage // messages in a form of package message that are not read yet
 	// remains is true if a value has more than its messages.
 	remains bool
 	err     error // the first one of flush
@@ -121,26 +121,39 @@ func textMessage(role llm.Role, text string) json.RawMessage {
 }
 
 // add appends a message in a form of package message.
-func (r *reader) add(m json.RawMessage) {
-	if r.list == nil {
-		r.list = []byte{'['}
-	} else {
-		r.list = append(r.list, ',')
-	}
-	r.list = append(r.list, m...)
-}
+func (r *reader) add(m json.RawMessage) { r.list = append(r.list, m) }
 
 // flush reads the messages that add was given.
 func (r *reader) flush() error {
 	if r.list == nil || r.err != nil {
 		return r.err
 	}
-	d := jsonio.NewDec(jsonio.View(append(r.list, ']')))
+	list := r.list
 	r.list = nil
-	messages := r.reader.List(&d)
-	r.messages = append(r.messages, messages...)
-	r.err = d.Err()
+	var invalid error
+	for _, m := range list {
+		d := jsonio.NewDec(jsonio.View(m))
+		if r.messages = r.reader.Add(r.messages, &d); d.Err() != nil {
+			invalid = d.Err()
+			break
+		}
+	}
+	var err error
+	if r.messages, err = r.reader.Flush(r.messages); invalid != nil || err != nil {
+		r.err = cmp.Or(errorIn(list), invalid, err)
+	}
 	return r.err
+}
+
+// errorIn returns the error of messages that cannot be read, with its place in their list.
+func errorIn(list []json.RawMessage) error {
+	var text tree.List
+	for _, m := range list {
+		text.Add(m)
+	}
+	d := jsonio.NewDec(jsonio.View(text.JSON()))
+	new(message.Reader).List(&d)
+	return d.Err()
 }
 
 // array reads a list: of messages, of the parts of one message, of calls of the AI SDK, or of one
@@ -222,14 +235,15 @@ func forms() []form {
 // calls its model with. An object in another form that is an output is the JSON that the model
 // returned.
 func (r *reader) object(object json.RawMessage, role llm.Role) error {
-	if message.IsSerialized(object) {
+	var x tree.Index
+	if x.Read(object); message.IsSerialized(&x) {
 		return r.serialized(object, role)
 	}
 	if ok, err := r.body(object); ok {
 		return err
 	}
 	for _, form := range forms() {
-		if value := tree.Member(object, form.name); !tree.IsNull(value) {
+		if value := x.Member(form.name); !tree.IsNull(value) {
 			return form.read(r, object, value, role)
 		}
 	}
@@ -421,29 +435,31 @@ func sdkCalls(text, calls json.RawMessage) json.RawMessage {
 
 // message reads an object that is a message in the form of a framework.
 func (r *reader) message(m json.RawMessage, role llm.Role) error {
-	if inner := tree.Member(m, "message"); len(inner) > 0 && inner[0] == '{' && tree.First(m, "role", "content", "tool_calls", "parts") == nil {
+	var x tree.Index
+	x.Read(m)
+	if inner := x.Member("message"); len(inner) > 0 && inner[0] == '{' && x.First("role", "content", "tool_calls", "parts") == nil {
 		r.remains = true // a generation of LangChain
 		return r.message(inner, role)
 	}
-	if message.IsSerialized(m) {
+	if message.IsSerialized(&x) {
 		return r.serialized(m, role)
 	}
 	switch {
-	case !message.AreStrings(m, "role", "type", "name"):
+	case !x.AreStrings("role", "type", "name"):
 		return fmt.Errorf("%w: the role, the type or the name of a message is not a string", errForm)
-	case message.IsItem(tree.Scalar(m, "type")):
+	case message.IsItem(tree.Scalar(x.Member("type"))):
 		r.add(m)
 		return nil
-	case !tree.IsNull(tree.Member(m, "parts")):
-		return r.parts(m, tree.Scalar(m, "role"))
-	case isToolDefinition(tree.Member(m, "content")) && tree.Scalar(m, "role") == "tool":
+	case !tree.IsNull(x.Member("parts")):
+		return r.parts(m, tree.Scalar(x.Member("role")))
+	case isToolDefinition(x.Member("content")) && tree.Scalar(x.Member("role")) == "tool":
 		r.remains = true // LangChain's handler adds the tools to the messages
 		return nil
 	}
-	if tree.First(m, "role", "content", "tool_calls") == nil {
+	if x.First("role", "content", "tool_calls") == nil {
 		return fmt.Errorf("%w: its members are %s", errForm, keysOf(m))
 	}
-	r.add(r.plain(m, role))
+	r.add(r.plain(m, tree.Scalar(x.First("role", "type")), role))
 	return nil
 }
 
@@ -486,10 +502,9 @@ func partForms(parts json.RawMessage) (telemetry, content, sdk bool) {
 // roles are the names of roles in frameworks, and LangChain's types of messages.
 var roles = map[string]string{"human": "user", "ai": "assistant", "model": "assistant", "AIMessageChunk": "assistant"}
 
-// plain returns a message in a form of package message. A result of a tool may have the name of
+// plain returns a message, which may name its role, in a form of package message. A result of a tool may have the name of
 // its tool as its role, as LangChain's handler for Langfuse writes it in JavaScript.
-func (r *reader) plain(m json.RawMessage, role llm.Role) json.RawMessage {
-	name := tree.Scalar(tree.First(m, "role", "type"))
+func (r *reader) plain(m json.RawMessage, name string, role llm.Role) json.RawMessage {
 	if known, ok := roles[name]; ok {
 		name = known
 	}

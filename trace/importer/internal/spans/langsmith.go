@@ -73,8 +73,10 @@ func (l *langSmith) Skip() { l.lost = true }
 
 // span adds a run, or the changes of a run.
 func (l *langSmith) span(e format.Element) {
+	var x tree.Index
+	x.Read(e.Raw)
 	text := func(name string) string {
-		text, _ := tree.Text(e.Raw, name)
+		text, _ := tree.Text(x.Member(name))
 		return text
 	}
 	order := text("dotted_order")
@@ -185,13 +187,15 @@ func (s *langSmithSpan) scores() (scores []format.Score) {
 // call reads the messages of a run if it is a call of a model, and returns what was not understood, and
 // whether the messages of a conversation were read. Its number is the order of its start.
 func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.Unknown, whole bool) {
+	var x tree.Index
+	x.Read(s.Raw)
 	report := func(path, text string, args ...any) {
 		if path != "" {
 			path = strings.TrimPrefix(s.Path+"."+path, ".")
 		}
 		unknown = append(unknown, format.Unknown{Line: s.Line, Path: cmp.Or(path, s.Path), Err: fmt.Errorf(text, args...)})
 	}
-	runType := tree.Member(s.Raw, "run_type")
+	runType := x.Member("run_type")
 	kind, _ := tree.Text(runType)
 	isModel, known := langSmithTypes[kind]
 	switch {
@@ -205,7 +209,7 @@ func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.U
 	if !isModel {
 		return unknown, unknown == nil
 	}
-	inputs, outputs := tree.Member(s.Raw, "inputs"), tree.Member(s.Raw, "outputs")
+	inputs, outputs := x.Member("inputs"), x.Member("outputs")
 	if string(outputs) == "{}" {
 		outputs = nil
 	}
@@ -224,8 +228,8 @@ func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.U
 		for i, name := range call.Read {
 			names[i] = name + "s"
 		}
-		span.call = &modelCall{Call: call, rank: 1, start: uint64(number), usage: langSmithUsage(s.Raw)}
-		span.rest = tree.Without(s.Raw, names...)
+		span.call = &modelCall{Call: call, rank: 1, start: uint64(number), usage: langSmithUsage(outputs, x.Member("extra"))}
+		span.rest = x.Without(names...)
 	} else if call.Errs == nil {
 		report("", "the call of a model has no messages: let the program send its inputs and outputs to LangSmith")
 		whole = false
@@ -234,11 +238,10 @@ func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.U
 }
 
 // langSmithUsage returns the usage of a call: that of LangSmith, of the provider, or of LangChain.
-func langSmithUsage(run json.RawMessage) (u llm.Usage) {
-	outputs := tree.Member(run, "outputs")
+func langSmithUsage(outputs, extra json.RawMessage) (u llm.Usage) {
 	generation := tree.Element(tree.Element(tree.Member(outputs, "generations"), "0"), "0")
 	for _, usage := range []json.RawMessage{
-		tree.Member(outputs, "usage_metadata"), tree.Member(run, "extra", "metadata", "usage_metadata"),
+		tree.Member(outputs, "usage_metadata"), tree.Member(extra, "metadata", "usage_metadata"),
 		tree.Member(outputs, "usage"), tree.Member(outputs, "llm_output", "token_usage"),
 	} {
 		if u == (llm.Usage{}) && !tree.IsNull(usage) {

@@ -38,13 +38,23 @@ var openInferenceMessages = map[string]string{
 // isOpenInference reports whether an attribute has a part of a message.
 func isOpenInference(name string) bool {
 	for prefix, member := range openInferenceMessages {
-		rest, ok := strings.CutPrefix(name, prefix+".")
-		index, rest, _ := strings.Cut(rest, ".")
-		if _, err := strconv.Atoi(index); ok && err == nil && strings.HasPrefix(rest, member) {
+		if _, rest, ok := cutIndex(name, prefix); ok && strings.HasPrefix(rest, member) {
 			return true
 		}
 	}
 	return false
+}
+
+// cutIndex returns the index after the prefix of a name, and what follows it; ok is false if the name has
+// none.
+func cutIndex(name, prefix string) (index int, rest string, ok bool) {
+	rest, ok = strings.CutPrefix(name, prefix)
+	if !ok || rest == "" || rest[0] != '.' {
+		return 0, "", false
+	}
+	number, rest, _ := strings.Cut(rest[1:], ".")
+	index, err := strconv.Atoi(number)
+	return index, rest, err == nil
 }
 
 // SniffOpenInference recognizes spans that are objects of their own: their attributes alone, or with
@@ -159,10 +169,8 @@ func (s *spanReader) openInference() (call modelcall.Call) {
 func indexedAttributes(attributes map[string]json.RawMessage, prefix string) (list []map[string]json.RawMessage) {
 	byIndex := map[int]map[string]json.RawMessage{}
 	for name, value := range attributes {
-		rest, ok := strings.CutPrefix(name, prefix+".")
-		index, rest, _ := strings.Cut(rest, ".")
-		n, err := strconv.Atoi(index)
-		if !ok || err != nil {
+		n, rest, ok := cutIndex(name, prefix)
+		if !ok {
 			continue
 		}
 		if byIndex[n] == nil {

@@ -47,24 +47,30 @@ type spanEvent struct {
 // (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding), as written or as Tempo
 // exports it, or the export of the HTTP API of Jaeger.
 func (t *Telemetry) Add(raw json.RawMessage, line int) {
-	for _, names := range [][]string{{"resourceSpans"}, {"batches"}, {"trace", "resourceSpans"}} {
-		for _, resource := range tree.Elements(raw, names...) {
-			t.others(resource, "scopeSpans", "instrumentationLibrarySpans")
-			scopes := tree.First(resource, "scopeSpans", "instrumentationLibrarySpans")
-			for _, scope := range tree.Elements(scopes) {
+	var x tree.Index
+	x.Read(raw)
+	lists := []json.RawMessage{x.Member("resourceSpans"), x.Member("batches"), tree.Member(x.Member("trace"), "resourceSpans")}
+	for _, list := range lists {
+		for _, resource := range tree.Elements(list) {
+			var x tree.Index
+			x.Read(resource)
+			t.others(&x, "scopeSpans", "instrumentationLibrarySpans")
+			for _, scope := range tree.Elements(x.First("scopeSpans", "instrumentationLibrarySpans")) {
 				t.spans(scope, &otlp, line)
 			}
 		}
 	}
-	for _, trace := range tree.Elements(raw, "data") {
+	for _, trace := range tree.Elements(x.Member("data")) {
 		t.spans(trace, &jaeger, line)
 	}
-	if tree.First(raw, "resourceSpans", "batches", "trace", "data") == nil {
+	if x.First("resourceSpans", "batches", "trace", "data") == nil {
 		t.single(raw, line)
 		return
 	}
-	t.others(raw, "resourceSpans", "batches", "trace", "data")
-	t.others(tree.Member(raw, "trace"), "resourceSpans")
+	t.others(&x, "resourceSpans", "batches", "trace", "data")
+	trace := x.Member("trace")
+	x.Read(trace)
+	t.others(&x, "resourceSpans")
 }
 
 // spanForm has the names of the members of a span, and of the attributes of its events.
@@ -76,8 +82,8 @@ var (
 )
 
 // parentOf returns the id of the parent of a span. Jaeger has it in the first of its references.
-func (f *spanForm) parentOf(span json.RawMessage) string {
-	parent := tree.Member(span, f.parent)
+func (f *spanForm) parentOf(span *tree.Index) string {
+	parent := span.Member(f.parent)
 	if first := tree.Element(parent, "0"); first != nil {
 		parent = tree.Member(first, f.id)
 	}
@@ -85,12 +91,12 @@ func (f *spanForm) parentOf(span json.RawMessage) string {
 }
 
 // rest returns a span with the attributes and the events that are left in r.
-func (f *spanForm) rest(span json.RawMessage, r *spanReader) json.RawMessage {
+func (f *spanForm) rest(span json.RawMessage, members *tree.Index, r *spanReader) json.RawMessage {
 	if r.invalid {
 		return span
 	}
 	var o tree.Object
-	for key, value := range tree.Members(span) {
+	for key, value := range members.All() {
 		switch key {
 		case f.attributes:
 			o.Add(key, objectOf(r.attributes))
@@ -117,8 +123,8 @@ func objectOf(members map[string]json.RawMessage) json.RawMessage {
 }
 
 // others keeps the members of an object that are no spans, such as the resource of the spans.
-func (t *Telemetry) others(object json.RawMessage, spans ...string) {
-	rest := tree.Without(object, spans...)
+func (t *Telemetry) others(object *tree.Index, spans ...string) {
+	rest := object.Without(spans...)
 	if rest == nil || t.seen[string(rest)] {
 		return
 	}
@@ -131,18 +137,23 @@ func (t *Telemetry) others(object json.RawMessage, spans ...string) {
 
 // spans keeps a list of spans.
 func (t *Telemetry) spans(list json.RawMessage, form *spanForm, line int) {
-	t.others(list, "spans")
-	for _, raw := range tree.Elements(list, "spans") {
+	var x tree.Index
+	x.Read(list)
+	t.others(&x, "spans")
+	for _, raw := range tree.Elements(x.Member("spans")) {
 		r := spanReader{}
-		r.attributes, r.invalid = attributesOf(tree.Member(raw, form.attributes))
-		for _, e := range tree.Elements(raw, form.events) {
+		var span tree.Index
+		span.Read(raw)
+		r.attributes, r.invalid = attributesOf(span.Member(form.attributes))
+		for _, e := range tree.Elements(span.Member(form.events)) {
 			details, _ := attributesOf(tree.Member(e, form.details))
 			name := cmp.Or(tree.Scalar(e, "name"), tree.Scalar(details["event"]))
 			r.events = append(r.events, spanEvent{name, details, e})
 		}
-		s := recordedSpan{raw: raw, id: tree.Scalar(raw, form.id), parent: form.parentOf(raw)}
-		start, _ := strconv.ParseUint(tree.Scalar(raw, form.start), 10, 64)
-		t.add(t.trace(tree.Scalar(raw, form.trace), line), s, start, &r, func() json.RawMessage { return form.rest(raw, &r) })
+		s := recordedSpan{raw: raw, id: tree.Scalar(span.Member(form.id)), parent: form.parentOf(&span)}
+		start, _ := strconv.ParseUint(tree.Scalar(span.Member(form.start)), 10, 64)
+		trace := t.trace(tree.Scalar(span.Member(form.trace)), line)
+		t.add(trace, s, start, &r, func() json.RawMessage { return form.rest(raw, &span, &r) })
 	}
 }
 
@@ -245,9 +256,11 @@ var agentOperations = map[string]bool{"invoke_agent": true, "create_agent": true
 func attributesOf(list json.RawMessage) (attributes map[string]json.RawMessage, invalid bool) {
 	attributes = map[string]json.RawMessage{}
 	for _, a := range tree.Elements(list) {
-		name, ok := tree.Text(a, "key")
-		invalid = invalid || !ok || attributes[name] != nil || tree.Without(a, "key", "value", "type") != nil
-		attributes[name] = anyValue(tree.Member(a, "value"), 0)
+		var x tree.Index
+		x.Read(a)
+		name, ok := tree.Text(x.Member("key"))
+		invalid = invalid || !ok || attributes[name] != nil || x.HasOthers("key", "value", "type")
+		attributes[name] = anyValue(x.Member("value"), 0)
 	}
 	return attributes, invalid
 }

@@ -32,6 +32,21 @@ type spanReader struct {
 	attributes map[string]json.RawMessage
 	events     []spanEvent
 	invalid    bool // an attribute has no name of its own
+	// embedded has the attributes that were read as JSON, by name; see value.
+	embedded map[string]json.RawMessage
+}
+
+// value returns an attribute that may be written as a string with JSON in it; nil if it is not JSON.
+func (s *spanReader) value(name string) json.RawMessage {
+	value, ok := s.embedded[name]
+	if raw := s.attributes[name]; raw != nil && !ok {
+		value = tree.Embedded(raw)
+		if s.embedded == nil {
+			s.embedded = map[string]json.RawMessage{}
+		}
+		s.embedded[name] = value
+	}
+	return value
 }
 
 // convention is a form of messages in spans.
@@ -63,9 +78,12 @@ func (s *spanReader) standard() (call modelcall.Call) {
 	for _, e := range s.events {
 		all = append(all, e.attributes)
 	}
-	for _, a := range all {
+	for n, a := range all {
 		list := func(name, member string) json.RawMessage {
-			value := tree.Embedded(a[name])
+			value := s.value(name)
+			if n > 0 { // of an event
+				value = tree.Embedded(a[name])
+			}
 			if !tree.IsNull(a[name]) && !isListOf(value, member) {
 				call.Errs = append(call.Errs, modelcall.Error{Member: name, Err: errors.New("the value is not a list of messages")})
 			}
@@ -102,8 +120,9 @@ func choices(list json.RawMessage) (n int) {
 // parts that are objects.
 func isListOf(list json.RawMessage, member string) bool {
 	for _, element := range tree.Elements(list) {
-		_, ok := tree.Text(element, member)
-		if parts := tree.Member(element, "parts"); !ok || parts != nil && !isListOf(parts, "type") {
+		var x tree.Index
+		x.Read(element)
+		if parts := x.Member("parts"); !tree.IsText(x.Member(member)) || parts != nil && !isListOf(parts, "type") {
 			return false
 		}
 	}
@@ -189,7 +208,7 @@ func indexedMessage(m map[string]json.RawMessage) json.RawMessage {
 
 // vertex reads the attributes of ADK: a request and a response of the Gemini API.
 func (s *spanReader) vertex() (call modelcall.Call) {
-	request, response := tree.Embedded(s.attributes[vertexRequest]), tree.Embedded(s.attributes[vertexResponse])
+	request, response := s.value(vertexRequest), s.value(vertexResponse)
 	system := tree.Field(request, "config", "system_instruction")
 	text, _ := tree.Text(system)
 	call.Input = message.System(text)
@@ -203,7 +222,7 @@ func (s *spanReader) vertex() (call modelcall.Call) {
 // usage returns the usage that the attributes of a span have, under the names of the conventions, of
 // OpenLLMetry and of OpenInference, or the response of ADK.
 func (s *spanReader) usage() llm.Usage {
-	response := tree.Field(tree.Embedded(s.attributes[vertexResponse]), "usage_metadata")
+	response := tree.Field(s.value(vertexResponse), "usage_metadata")
 	count := func(member string, names ...string) (n int64) {
 		n, _ = strconv.ParseInt(tree.Scalar(tree.Field(response, member)), 10, 64)
 		for _, name := range names {
@@ -228,7 +247,7 @@ func (s *spanReader) unread() (silent, err error) {
 	operation, model := tree.Scalar(s.attributes["gen_ai.operation.name"]), s.attributes["gen_ai.request.model"]
 	kind := tree.Scalar(s.attributes[spanKind])
 	for _, name := range []string{inputMessages, outputMessages} {
-		if raw := s.attributes[name]; !tree.IsNull(raw) && tree.Embedded(raw) == nil {
+		if raw := s.attributes[name]; !tree.IsNull(raw) && s.value(name) == nil {
 			return nil, fmt.Errorf("the attribute %s is not JSON", name)
 		}
 	}

@@ -121,16 +121,20 @@ func (p *parser) member(m place, start, depth int) {
 	p.stack = append(p.stack, m)
 }
 
+// nameIn returns the name of a member of an object.
+func (p *place) nameIn(object json.RawMessage) string {
+	if p.name != "" {
+		return p.name
+	}
+	return jsonio.View(object[p.key:p.keyEnd])
+}
+
 // members yields the members of an object at these places.
 func members(raw json.RawMessage, places []place) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		for i := range places {
 			p := &places[i]
-			name := p.name
-			if name == "" {
-				name = jsonio.View(raw[p.key:p.keyEnd])
-			}
-			if !yield(name, raw[p.value:p.end:p.end]) {
+			if !yield(p.nameIn(raw), raw[p.value:p.end:p.end]) {
 				return
 			}
 		}

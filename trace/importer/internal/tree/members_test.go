@@ -22,6 +22,10 @@ func TestLongObjects(t *testing.T) {
 		if got := string(tree.Member(objects[n], name)); got != want {
 			t.Errorf("the member %s of the object %d is %.20s, want %.20s", name, n, got, want)
 		}
+		var x tree.Index
+		if x.Read(objects[n]); string(x.Member(name)) != want {
+			t.Errorf("the member %s in the index of the object %d is %.20s, want %.20s", name, n, x.Member(name), want)
+		}
 	}
 	for range 3 {
 		for n := range objects {
@@ -47,6 +51,43 @@ func TestLongObjects(t *testing.T) {
 	for range 2 {
 		if got := string(tree.Member(json.RawMessage(many), "b")); got != "3" {
 			t.Errorf("the last member is %s, want 3", got)
+		}
+	}
+}
+
+// An index has the members of an object, short or long, and nothing of another value.
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(`\"x`, 1000)
+	for _, text := range []string{"short", long} {
+		var x tree.Index
+		x.Read(json.RawMessage(`{"a":1, "\u006eame" : "` + text + `","null":null,"a":2,"b":[1]}`))
+		if got := string(x.Member("a")); got != "2" {
+			t.Errorf("the member a is %q, want 2", got)
+		}
+		if got, want := string(x.Without("a", "b")), `{"name":"`+text+`","null":null}`; got != want {
+			t.Errorf("the rest is %.40q, want %.40q", got, want)
+		}
+		if got := string(x.First("missing", "b", "a")); got != "[1]" {
+			t.Errorf("the first member is %q, want [1]", got)
+		}
+		if !x.HasOthers("a", "name", "b") || x.HasOthers("a", "b", "null", "name") {
+			t.Error("HasOthers is wrong")
+		}
+		if !x.AreStrings("name", "null", "missing") || x.AreStrings("name", "a") {
+			t.Error("AreStrings is wrong")
+		}
+		names := ""
+		for name := range x.All() {
+			names += " " + name
+		}
+		if want := " a name null a b"; names != want {
+			t.Errorf("the members are%s, want%s", names, want)
+		}
+		for _, other := range []string{`[1]`, `"{"`, ``, `{}`} {
+			if x.Read(json.RawMessage(other)); x.Member("a") != nil || x.Without() != nil || x.HasOthers() {
+				t.Errorf("%q has members", other)
+			}
 		}
 	}
 }

@@ -71,19 +71,9 @@ func First(raw json.RawMessage, names ...string) json.RawMessage {
 
 // Without returns the object without some members; nil if no other is left.
 func Without(raw json.RawMessage, names ...string) json.RawMessage {
-	var rest Object
-	for key, value := range Members(raw) {
-		if slices.Contains(names, key) {
-			continue
-		}
-		if rest == nil {
-			rest = append(make(Object, 0, len(raw)), '{')
-		} else {
-			rest = append(rest, ',')
-		}
-		rest = append(append(jsonio.AppendString(rest, key), ':'), value...)
-	}
-	return rest.JSON()
+	var x Index
+	x.Read(raw)
+	return x.Without(names...)
 }
 
 // Fields reads members of an object, and returns those that it has not read.
@@ -228,6 +218,9 @@ func Text(raw json.RawMessage, names ...string) (text string, ok bool) {
 	return d.String(), true
 }
 
+// IsText reports whether a value is a string.
+func IsText(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+
 // String returns a string, or the JSON of any other value.
 func String(raw json.RawMessage, names ...string) string {
 	raw = Member(raw, names...)
@@ -320,7 +313,7 @@ type Object []byte
 // Raw adds a member with a JSON value.
 func (o *Object) Raw(key, value string) {
 	sep := byte(',')
-	if *o == nil {
+	if len(*o) == 0 {
 		sep = '{'
 	}
 	*o = append(jsonio.AppendString(append(*o, sep), key), ':')
@@ -330,18 +323,19 @@ func (o *Object) Raw(key, value string) {
 // Add adds a member unless its value is nil.
 func (o *Object) Add(key string, value json.RawMessage) {
 	if value != nil {
-		o.Raw(key, string(value))
+		o.Raw(key, jsonio.View(value))
 	}
 }
 
 // Text adds a member with a string.
 func (o *Object) Text(key, value string) {
-	o.Raw(key, string(jsonio.AppendString(nil, value)))
+	o.Raw(key, "")
+	*o = jsonio.AppendString(*o, value)
 }
 
 // JSON returns the object, or nil if it has no members.
 func (o Object) JSON() json.RawMessage {
-	if o == nil {
+	if len(o) == 0 {
 		return nil
 	}
 	return append(json.RawMessage(o), '}')
