@@ -212,8 +212,8 @@ func TestBroken(t *testing.T) {
 			[]string{"! file:1: answer: expected a value", "run-2@2 user:p assistant:a"},
 		},
 		"a message whose first is broken": {
-			`[{"role":""}]`,
-			[]string{"! file:1: [0]: the message has no role"},
+			`[{"role":"user","content":5}]`,
+			[]string{"! file:1: [0].content: the content is neither a string nor a list of parts"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

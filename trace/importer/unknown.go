@@ -59,6 +59,9 @@ func unknownFormat(h *format.Head) error {
 		what = "the first object has no members"
 	}
 	what += strings.Join(names, ", ")
+	if h.Role != "" && !slices.Contains(format.Roles, h.Role) {
+		what += fmt.Sprintf("; the role %q is not one of a message (%s)", h.Role, strings.Join(format.Roles, ", "))
+	}
 	if near, missing := nearest(h.Keys); near != "" {
 		what += fmt.Sprintf("; the nearest format is %s, which also has %s", near, strings.Join(missing, " or "))
 	}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer/internal/message"
@@ -13,13 +14,23 @@ import (
 func SniffMessages(h *Head) (Layout, bool) {
 	elements := h.Nested || h.Has("messages")
 	item := h.Has("type") && h.Has("call_id", "summary", "encrypted_content") // of Responses
-	return Layout{Elements: elements}, elements || h.Empty || (h.Has("role") || item) && !h.Object
+	return Layout{Elements: elements}, elements || h.Empty || (h.isMessage() || item) && !h.Object
 }
 
 // SniffMessageLines recognizes a run with one message per line.
 func SniffMessageLines(h *Head) (Layout, bool) {
-	return Layout{}, h.Object && h.Has("role")
+	return Layout{}, h.Object && h.isMessage()
 }
+
+// isMessage reports whether the first object has the role and the content of a message. Other objects,
+// such as the records of users, have roles too. After a message with an unknown role, others may follow.
+func (h *Head) isMessage() bool {
+	return h.Has("content", "parts", "tool_calls", "function_call", "toolInvocations", "refusal", "audio") &&
+		(slices.Contains(Roles, h.Role) || h.Has("role") && h.Contains(`"assistant"`))
+}
+
+// Roles are the roles of messages, in all protocols.
+var Roles = []string{"system", "developer", "user", "assistant", "model", "tool", "function"}
 
 // SniffTauBench recognizes results of tau-bench.
 func SniffTauBench(h *Head) (Layout, bool) { return runsInArray, h.Has("traj", "task_id") }

@@ -21,10 +21,10 @@ type Head struct {
 	// Object is true if the first value is an object and not an array. Empty is true for an
 	// array without elements, Nested for an array whose first element is an array.
 	Object, Empty, Nested bool
-	// Keys are the names of the members of the first object, as far as they can be read, and
-	// Format is the string of its member format.
-	Keys   []string
-	Format string
+	// Keys are the names of the members of the first object, as far as they can be read.
+	// Format and Role are the strings of its members with these names.
+	Keys         []string
+	Format, Role string
 }
 
 // NewHead parses the beginning of a recording.
@@ -61,11 +61,14 @@ func (h *Head) members(d *jsonio.Dec) {
 	}
 	for key := range d.Members() {
 		h.Keys = append(h.Keys, key)
-		if key == "format" && d.Peek() == '"' {
+		switch isText := d.Peek() == '"'; {
+		case key == "format" && isText:
 			h.Format = d.String()
-			continue
+		case key == "role" && isText:
+			h.Role = d.String()
+		default:
+			d.Skip()
 		}
-		d.Skip()
 	}
 }
 
