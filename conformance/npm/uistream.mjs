@@ -1,7 +1,8 @@
-// Prints what Vercel's AI SDK makes of a UI message stream: the chunks by their types,
-// the message that they come to, and the errors that it was told of. A second argument
+// Prints what Vercel's AI SDK reads from a UI message stream: the types of the chunks, the message
+// that they become, and the reported errors. The stream goes through the SDK's own
+// createUIMessageStream. The SDK's schemas check each chunk and the message. A second argument
 // is the number of chunks after which it stops reading.
-import { DefaultChatTransport, readUIMessageStream } from 'ai'
+import { createUIMessageStream, DefaultChatTransport, readUIMessageStream, uiMessageChunkSchema, validateUIMessages } from 'ai'
 
 const [api, stopAfter] = process.argv.slice(2)
 const types = []
@@ -17,13 +18,17 @@ const chunks = await transport.sendMessages({
 })
 const seen = chunks.pipeThrough(
   new TransformStream({
-    transform(chunk, controller) {
+    async transform(chunk, controller) {
+      const valid = await uiMessageChunkSchema().validate(chunk)
+      if (!valid.success) throw valid.error
       types.push(chunk.type)
       controller.enqueue(chunk)
       if (types.length === Number(stopAfter)) stop.abort()
     },
   }),
 )
+const stream = createUIMessageStream({ execute: ({ writer }) => writer.merge(seen) })
 let message
-for await (const m of readUIMessageStream({ stream: seen, onError: (error) => errors.push(error.message) })) message = m
+for await (const m of readUIMessageStream({ stream, onError: (error) => errors.push(error.message) })) message = m
+await validateUIMessages({ messages: [{ ...message, id: message.id || 'm' }] })
 console.log(JSON.stringify({ types, message, errors }))

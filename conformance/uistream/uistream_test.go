@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -229,5 +231,44 @@ func TestReaderStops(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"start", "start-step", "tool-input-start", "tool-input-delta", "tool-input-available"}, got.Types); diff != "" {
 		t.Errorf("chunks (-want +got):\n%s", diff)
+	}
+}
+
+var update = flag.Bool("update", false, "write the messages that the SDK reads from the streams of Swarm")
+
+// TestSwarmDA55 reads the streams of package deepagents with the SDK and compares the messages with
+// the recorded ones, which the tests of that package read. The streams are golden files there.
+func TestSwarmDA55(t *testing.T) {
+	streams, err := filepath.Glob("../../loop/preset/deepagents/testdata/swarm/*.sse")
+	if err != nil || len(streams) == 0 {
+		t.Fatalf("no streams: %v", err)
+	}
+	for _, file := range streams {
+		stream, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := read(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = w.Write(stream)
+		})
+		got, err := json.MarshalIndent(m, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, '\n')
+		recorded := strings.TrimSuffix(file, ".sse") + ".json"
+		if *update {
+			if err := os.WriteFile(recorded, got, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(recorded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s: the SDK reads another message: run go test ./uistream -run TestSwarmDA55 -update and read the difference (-recorded +read):\n%s", filepath.Base(file), diff)
+		}
 	}
 }
