@@ -27,7 +27,7 @@ func appendEvent(dst jsonio.Out, v Event) jsonio.Out {
 	case Finish:
 		return append(encoder.finish(append(dst, `{"type":"finish"`...), &v), '}')
 	case Unknown:
-		return jsonio.AppendRaw(dst, v.Raw)
+		return appendUnknown(dst, v, "text_delta", "reasoning_delta", "tool_call_start", "tool_call_delta", "tool_call_end", "part", "usage", "warning", "finish")
 	}
 	return dst
 }
@@ -53,7 +53,7 @@ func readEvent(c *jsonio.Coder) Event {
 	case "finish":
 		return decoded(c, coder.finish)
 	default:
-		return Unknown{Kind: kind, Raw: c.Rest(from)}
+		return readUnknown(kind, c.Rest(from))
 	}
 }
 
@@ -70,7 +70,7 @@ func appendPart(dst jsonio.Out, v Part) jsonio.Out {
 	case ToolResult:
 		return append(encoder.toolResult(append(dst, `{"type":"tool_result"`...), &v), '}')
 	case Unknown:
-		return jsonio.AppendRaw(dst, v.Raw)
+		return appendUnknown(dst, v, "text", "reasoning", "media", "tool_call", "tool_result")
 	}
 	return dst
 }
@@ -88,7 +88,7 @@ func readPart(c *jsonio.Coder) Part {
 	case "tool_result":
 		return decoded(c, coder.toolResult)
 	default:
-		return Unknown{Kind: kind, Raw: c.Rest(from)}
+		return readUnknown(kind, c.Rest(from))
 	}
 }
 

@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -209,6 +211,36 @@ func (c coder) partMember(dst jsonio.Out, key string, v *Part) jsonio.Out {
 		c.Advance()
 	}
 	return dst
+}
+
+// typeUnknown is the type of an [Unknown] whose kind is not the type in its JSON, such as one with
+// the prefix of a protocol, or is the type of a value that this version knows. The object has the
+// kind as "kind" and the JSON as "raw".
+const typeUnknown = "unknown"
+
+func appendUnknown(dst jsonio.Out, u Unknown, known ...string) jsonio.Out {
+	c := jsonio.Coder{Dec: jsonio.NewDec(string(u.Raw))}
+	kind, from := c.Type()
+	c.Rest(from)
+	if c.Dec.End() == nil && kind == u.Kind && kind != typeUnknown && !slices.Contains(known, kind) {
+		return jsonio.AppendRaw(dst, u.Raw)
+	}
+	dst = append(dst, `{"type":"`+typeUnknown+`"`...)
+	dst = encoder.Text(dst, "kind", &u.Kind)
+	return append(jsonio.AppendRaw(dst.Key("raw"), u.Raw), '}')
+}
+
+// readUnknown decodes the object of an [Unknown].
+func readUnknown(kind string, object json.RawMessage) Unknown {
+	var form struct {
+		Kind    string          `json:"kind"`
+		KindB64 []byte          `json:"kind_b64"`
+		Raw     json.RawMessage `json:"raw"`
+	}
+	if kind == typeUnknown && json.Unmarshal(object, &form) == nil && len(form.Raw) > 0 {
+		return Unknown{Kind: cmp.Or(form.Kind, string(form.KindB64)), Raw: form.Raw}
+	}
+	return Unknown{Kind: kind, Raw: object}
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

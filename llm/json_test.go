@@ -330,3 +330,32 @@ func TestJSONReading(t *testing.T) {
 		t.Error("UnmarshalText(any): got no error")
 	}
 }
+
+// A part or an event that this version does not know is the same after it was written and read,
+// also if its JSON has the type of one that it knows.
+func TestUnknownKept(t *testing.T) {
+	t.Parallel()
+	for _, want := range []llm.Unknown{
+		{Kind: "new", Raw: json.RawMessage(`{"type":"new","a":1}`)},
+		{Kind: "responses:text", Raw: json.RawMessage(`{"type":"text","text":"a","state":"done"}`)},
+		{Kind: "chat:tool_call", Raw: json.RawMessage(`{"type":"tool_call","id":"c1"}`)},
+		{Kind: "responses:new", Raw: json.RawMessage(`{"type":"new"}`)},
+		{Kind: "usage", Raw: json.RawMessage(`{"type":"usage","input_tokens":"many"}`)},
+		{Kind: "text", Raw: json.RawMessage(`{"type":"text","text":[]}`)},
+		{Kind: "unknown", Raw: json.RawMessage(`{"type":"unknown","kind":"x","raw":{"type":"text","text":"a"}}`)},
+		{Kind: "unknown", Raw: json.RawMessage(`{"type":"unknown"}`)},
+		{Kind: "none", Raw: json.RawMessage(`{"a":1}`)},
+		{Kind: "", Raw: json.RawMessage(`{"a":1}`)},
+		{Kind: "no object", Raw: json.RawMessage(`[1]`)},
+		{Kind: "\xff", Raw: json.RawMessage(`"a"`)},
+	} {
+		part, err := llm.UnmarshalPart(llm.AppendPart(nil, want))
+		if diff := cmp.Diff(llm.Part(want), part); err != nil || diff != "" {
+			t.Errorf("part (-want +got):\n%s, %v", diff, err)
+		}
+		event, err := llm.UnmarshalEvent(llm.AppendEvent(nil, want))
+		if diff := cmp.Diff(llm.Event(want), event); err != nil || diff != "" {
+			t.Errorf("event (-want +got):\n%s, %v", diff, err)
+		}
+	}
+}

@@ -388,16 +388,18 @@ func codecName(typ string) string { return method(typ) + "Codec" }
 
 // union writes the functions for values of a union whose member type names the type.
 func (g *generator) union(name string, of []string) {
+	var kinds []string
 	g.printf("func append%s(dst jsonio.Out, v %s) jsonio.Out {\nswitch v := v.(type) {", name, name)
 	for _, one := range of {
+		kinds = append(kinds, fmt.Sprintf("%q", g.types[one].kind))
 		g.printf("case %s:\nreturn append(encoder.%s(append(dst, `{\"type\":%q`...), &v), '}')", one, method(one), g.types[one].kind)
 	}
-	g.printf("case Unknown:\nreturn jsonio.AppendRaw(dst, v.Raw)\n}\nreturn dst\n}\n")
+	g.printf("case Unknown:\nreturn appendUnknown(dst, v, %s)\n}\nreturn dst\n}\n", strings.Join(kinds, ", "))
 	g.printf("func read%s(c *jsonio.Coder) %s {\nswitch kind, from := c.Type(); kind {", name, name)
 	for _, one := range of {
 		g.printf("case %q:\nreturn decoded(c, coder.%s)", g.types[one].kind, method(one))
 	}
-	g.printf("default:\nreturn Unknown{Kind: kind, Raw: c.Rest(from)}\n}\n}\n")
+	g.printf("default:\nreturn readUnknown(kind, c.Rest(from))\n}\n}\n")
 }
 
 // bodies writes the methods for the bodies of events.
