@@ -53,6 +53,10 @@ func TestLangChain(t *testing.T) {
 			`[{"type":"ai","content":"","tool_calls":[{"name":"f","args":{},"id":"c1"}],"additional_kwargs":{"function_call":{"name":"f","arguments":"{}"}}},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
 			[]string{"run-1 assistant:[c1 f{}] tool:[c1 =r]"},
 		},
+		"function_call and blocks": {
+			`[{"type":"ai","content":[{"type":"tool_use","id":"c1","name":"f","input":{}}],"additional_kwargs":{"function_call":{"name":"f","arguments":"{}"}}},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
+			[]string{"run-1 assistant:[c1 f{}] tool:[c1 =r]"},
+		},
 		"calls of the provider": {
 			`[{"type":"human","content":"q"},{"type":"ai","content":"","tool_calls":[],"additional_kwargs":{"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
 			[]string{"run-1 user:(q) assistant:[c1 f{}] tool:[c1 =r]"},

@@ -184,3 +184,59 @@ func oldResult(id, name, content string) llm.Message {
 	m.Opaque = raw(`{"role":"function"}`)
 	return m
 }
+
+// Results of Gemini without ids belong to calls by the name, also if the calls have ids.
+func TestResultsByName(t *testing.T) {
+	t.Parallel()
+	call := func(id string) string { return `{"functionCall":{` + id + `"name":"f","args":{}}}` }
+	result := func(id string) string { return `{"functionResponse":{` + id + `"name":"f","response":{}}}` }
+	turns := func(parts ...string) string {
+		return `[{"role":"model","parts":[` + parts[0] + `]},{"role":"user","parts":[` + parts[1] + `]}]`
+	}
+	const c1, c2 = `"id":"c1",`, `"id":"c2",`
+	for name, c := range map[string]struct{ in, want string }{
+		"none of the results":     {turns(call(c1)+","+call(c2), result("")+","+result("")), "run-1 assistant:[c1 f{}][c2 f{}] tool:[c1 f={}][c2 f={}]"},
+		"the second result":       {turns(call(c1)+","+call(c2), result(c1)+","+result("")), "run-1 assistant:[c1 f{}][c2 f{}] tool:[c1 f={}][c2 f={}]"},
+		"the second call":         {turns(call(c1)+","+call(""), result(c1)+","+result("")), "run-1 assistant:[c1 f{}][function_call_1 f{}] tool:[c1 f={}][function_call_1 f={}]"},
+		"a result without a call": {turns(call(c1), result("")+","+result("")), "run-1 assistant:[c1 f{}] tool:[c1 f={}][ f={}]"},
+	} {
+		_, runs, failed, unknown := readAll(t, "file", []byte(c.in))
+		if diff := cmp.Diff([]string{c.want}, outline(runs)); diff != "" || failed != nil || unknown != nil {
+			t.Errorf("%s: errors %v %v, runs (-want +got):\n%s", name, failed, unknown, diff)
+		}
+	}
+}
+
+// A call of a kind that Chat Completions does not have yet is reported, and keeps its place.
+func TestUnknownKindOfCall(t *testing.T) {
+	t.Parallel()
+	const call = `{"id":"c1","type":"grammar","grammar":{"rule":"x"}}`
+	const list = `[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[` + call + `]},{"role":"tool","tool_call_id":"c1","content":"r"}]`
+	const want = `the content has a call of the unknown kind "grammar" (in message 1 of `
+	for name, file := range map[string]string{
+		"a list":        list,
+		"a request":     `{"model":"m","messages":` + list + `}`,
+		"without data":  strings.Replace(list, `,"grammar":{"rule":"x"}`, "", 1),
+		"recorded HTTP": har("https://api.openai.com/v1/chat/completions", `{"model":"m","messages":`+list+`}`, "application/json", `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`),
+	} {
+		src, err := importer.Open("file", strings.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for run, err := range src.Conversations() {
+			calls := run.Messages[1].Calls()
+			if err != nil || len(run.Unknown) != 1 || !strings.Contains(run.Unknown[0].Error(), want) || len(calls) != 1 || calls[0].ID != "c1" || calls[0].Name != "grammar" {
+				t.Errorf("%s: unknown %v, error %v, calls %v", name, run.Unknown, err, calls)
+			}
+		}
+	}
+	for kind, call := range map[string]string{
+		"a function without a name": `{"id":"c1","type":"function","function":{"arguments":"{}"},"extra_content":{"google":{}}}`,
+		"a tool named function":     `{"id":"c1","type":"function","function":{"name":"function","arguments":"{}","x":1}}`,
+		"a custom tool":             `{"id":"c1","type":"custom","custom":{"name":"custom","input":"a","x":1}}`,
+	} {
+		if got := unknownIn(t, strings.Replace(list, `{"id":"c1","type":"grammar","grammar":{"rule":"x"}}`, call, 1)); got != nil {
+			t.Errorf("%s: unknown %v", kind, got)
+		}
+	}
+}

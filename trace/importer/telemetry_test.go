@@ -106,7 +106,7 @@ func TestTelemetryMessages(t *testing.T) {
 {"name":"gen_ai.assistant.message","attributes":` + attributeList([]string{"tool_calls", `[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]`}) + `},
 {"name":"gen_ai.tool.message","attributes":` + attributeList([]string{"id", "c1", "content", "fine"}) + `},
 {"name":"gen_ai.choice","attributes":` + attributeList([]string{"message", `{"role":"assistant","content":"yo"}`}) + `},
-{"name":"gen_ai.choice","attributes":` + attributeList([]string{"message", `yo`}) + `},
+{"name":"gen_ai.choice","attributes":` + attributeList([]string{"message", `yo`, "index", "0"}) + `},
 {"name":"exception","attributes":[]}]}`),
 			[]string{
 				system, user,
@@ -223,5 +223,34 @@ func TestTelemetrySilentCall(t *testing.T) {
 	_, runs, failed, unknown := readAll(t, "file", []byte(otlp(agent, call)))
 	if len(runs) != 1 || failed != nil || len(unknown) != 1 || !strings.Contains(unknown[0].Error(), `span "b": the model call has no messages`) {
 		t.Errorf("%d runs, errors %v, unknown %v", len(runs), failed, unknown)
+	}
+}
+
+// Of the alternative responses of a call, the first is read. The blocks of a response of Anthropic are not alternatives.
+func TestTelemetryAlternatives(t *testing.T) {
+	event := func(index int, text string) string {
+		return fmt.Sprintf(`{"name":"gen_ai.choice","attributes":[{"key":"index","value":{"intValue":"%d"}},{"key":"message","value":{"stringValue":%q}}]}`, index, text)
+	}
+	indexed := func(more ...string) string {
+		return otlp(span("t", 1, append(more, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "hi",
+			"gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", "one", "gen_ai.completion.1.role", "assistant", "gen_ai.completion.1.content", "two")...))
+	}
+	one := []string{"t user:(hi) assistant:(one)"}
+	for name, c := range map[string]struct {
+		in    string
+		want  []string
+		count string
+	}{
+		"events": {
+			otlp(`{"traceId":"t","attributes":[],"events":[{"name":"gen_ai.user.message","attributes":` + attributeList([]string{"content", "hi"}) + `},` + event(1, "two") + "," + event(0, "one") + `]}`),
+			one, "the gen_ai.choice of the model call: the response has 2 alternatives",
+		},
+		"OpenLLMetry":                {indexed("gen_ai.system", "openai"), one, "the gen_ai.completion of the model call: the response has 2 alternatives"},
+		"OpenLLMetry with Anthropic": {indexed("gen_ai.system", "Anthropic"), []string{"t user:(hi) assistant:(one) assistant:(two)"}, ""},
+	} {
+		_, runs, failed, unknown := readAll(t, "file", []byte(c.in))
+		if diff := cmp.Diff(c.want, outline(runs)); diff != "" || failed != nil || (len(unknown) > 0) != (c.count != "") || len(unknown) > 0 && !strings.Contains(unknown[0].Error(), c.count) {
+			t.Errorf("%s: errors %v %v, runs (-want +got):\n%s", name, failed, unknown, diff)
+		}
 	}
 }

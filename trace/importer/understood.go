@@ -39,6 +39,9 @@ func addParts(parts []llm.Part, of string, add func(format string, args ...any))
 				add("the %s has a part of the unknown kind %q", of, kind)
 			}
 		case llm.ToolCall: // its other members are the provider's own
+			if kind := message.UnknownKind(p); kind != "" {
+				add("the %s has a call of the unknown kind %q", of, kind)
+			}
 		case llm.ToolResult:
 			addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
 		default:

@@ -40,7 +40,8 @@ func unreadChoice(data json.RawMessage, add func(format string, args ...any)) {
 			}
 		case name == "tool_calls":
 			for _, call := range tree.Elements(value) {
-				if kind := tree.Scalar(call, "type"); kind != "" && kind != "function" && kind != "custom" {
+				// With data it is a call of the message; see [message.UnknownKind].
+				if kind := tree.Scalar(call, "type"); kind != "" && kind != "function" && kind != "custom" && tree.Member(call, kind) == nil {
 					add("the response has a call of the unknown kind %q", kind)
 				}
 			}

@@ -12,7 +12,7 @@ import (
 
 // Contents reads a Content of the Gemini API. Results of tools become a message of their
 // own, before the other parts. A result without an id belongs to the next call of its name
-// without an id.
+// that has no result.
 func (r *Reader) Contents(content json.RawMessage) []llm.Message {
 	r.added++
 	var parts []llm.Part
@@ -113,6 +113,8 @@ func (r *Reader) FunctionCall(raw, rest json.RawMessage) llm.ToolCall {
 	}
 	if call.ID == "" {
 		r.GenerateID(&call)
+	} else {
+		r.addOpen(call)
 	}
 	return call
 }
@@ -122,6 +124,8 @@ func (r *Reader) FunctionResponse(raw, rest json.RawMessage) llm.ToolResult {
 	res := llm.ToolResult{ID: tree.Scalar(tree.Field(raw, "id")), Name: tree.Scalar(tree.Field(raw, "name")), Opaque: otherMembers(rest, "function_response", raw, "id", "name", "response")}
 	if res.ID == "" {
 		res.ID = r.OpenCall(res.Name, "")
+	} else {
+		r.close(res)
 	}
 	if response := tree.Field(raw, "response"); response != nil {
 		res.Content = []llm.Part{llm.Text{Text: string(response)}}

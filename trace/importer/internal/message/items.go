@@ -23,7 +23,8 @@ const providerOutput = "server_tool_call_response"
 
 // ClientCalls makes calls and results of the shells, of apply_patch and of the computer, which the
 // codec of Responses keeps as unknown items, tool calls and results. It changes the parts of the
-// messages. A call that the provider runs in a container has an environment or its output with it.
+// messages. A call that the provider runs in a container has an environment or its output with it. A call
+// of an unknown kind gets a name; see [UnknownKind].
 func ClientCalls(messages []llm.Message) []llm.Message { return clientCalls(messages, false) }
 
 // clientCalls is ClientCalls, with searches for tools by the client as calls if wanted. Over HTTP, their
@@ -32,6 +33,9 @@ func clientCalls(messages []llm.Message, searches bool) []llm.Message {
 	ofProvider := map[string]bool{}
 	for _, m := range messages {
 		for i, p := range m.Parts {
+			if call, ok := p.(llm.ToolCall); ok && call.Name == "" {
+				m.Parts[i] = nameCall(call)
+			}
 			u, ok := p.(llm.Unknown)
 			if !ok {
 				continue
@@ -59,6 +63,38 @@ func clientCalls(messages []llm.Message, searches bool) []llm.Message {
 		}
 	}
 	return joinOutputs(messages)
+}
+
+// nameCall gives a call without a name the kind of the call as its name, if that is an unknown one.
+func nameCall(call llm.ToolCall) llm.ToolCall {
+	call.Name = typeOf(call)
+	for name, value := range tree.Members(call.Opaque) {
+		if kind, ok := strings.CutPrefix(name, unknownMember); ok && value[0] == '{' {
+			call.Name = strings.Clone(kind)
+		}
+	}
+	return call
+}
+
+// unknownMember is the prefix of the members of a call that the codec of Chat Completions does not know.
+const unknownMember = "chat:"
+
+// UnknownKind returns the kind of a call in Chat Completions if it is neither a function nor a custom
+// tool; otherwise it returns an empty string.
+func UnknownKind(call llm.ToolCall) string {
+	if call.Name == "" || call.Name != typeOf(call) && tree.Member(call.Opaque, unknownMember+call.Name) == nil {
+		return ""
+	}
+	return call.Name
+}
+
+// typeOf returns the type of a call, except those that Chat Completions has.
+func typeOf(call llm.ToolCall) string {
+	kind := tree.Scalar(call.Opaque, "type")
+	if kind == "function" || kind == "custom" {
+		return ""
+	}
+	return kind
 }
 
 // joinOutputs moves outputs of the provider's calls, which the codec reads as results, to the message of

@@ -120,7 +120,7 @@ func Plain(m json.RawMessage, role, callID string) json.RawMessage {
 	kwargs, content := x.Member("additional_kwargs"), x.Member("content")
 	calls, used := langChainCalls(&x, kwargs)
 	legacy := tree.Member(kwargs, "function_call") // repeated by calls, if there are any
-	if len(calls) > 0 || tree.Member(legacy, "name") == nil || x.Member("function_call") != nil {
+	if len(calls) > 0 || tree.Member(legacy, "name") == nil || x.Member("function_call") != nil || hasCall(content, legacy) {
 		legacy = nil
 	}
 	blocks := hasBlocks(content)
@@ -230,6 +230,16 @@ func langChainCalls(m *tree.Index, kwargs json.RawMessage) (calls []langChainCal
 func hasBlocks(content json.RawMessage) bool {
 	for _, block := range tree.Elements(content) {
 		if slices.Contains([]string{"tool_use", "thinking", "redacted_thinking"}, tree.Scalar(block, "type")) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasCall reports whether a content has a block of Anthropic that calls the function.
+func hasCall(content, function json.RawMessage) bool {
+	for _, block := range tree.Elements(content) {
+		if tree.Scalar(block, "type") == "tool_use" && tree.Scalar(block, "name") == tree.Scalar(function, "name") {
 			return true
 		}
 	}

@@ -24,10 +24,11 @@ type Reader struct {
 	// unknown or Chat Completions, whose form other tools use as well.
 	Protocol string
 
-	generated int
+	generated int // ids
 	added     int // messages
-	// open holds the generated ids of calls that have no result yet, by function. Calls of
-	// the old function_call form have no ids; their results name the function.
+	opened    int // calls
+	// open holds the ids of calls that have no result yet, by function, if the result may have none:
+	// generated ids, as calls of the old function_call form have none, and those of Gemini.
 	open  map[string][]openCall
 	slab  []llm.Part // memory for lists of parts; most lists are short
 	calls []llm.Part // of the current message
@@ -35,10 +36,10 @@ type Reader struct {
 	form  form       // of the content of the current message
 }
 
-// openCall is a generated id of a call without a result.
+// openCall is the id of a call without a result.
 type openCall struct {
 	id      string
-	number  int // of generated ids
+	number  int // of calls
 	message int // the number of its message
 }
 
@@ -274,13 +275,34 @@ func isEmpty(content []llm.Part) bool {
 func (r *Reader) GenerateID(call *llm.ToolCall) {
 	r.generated++
 	call.ID, call.IDGenerated = "function_call_"+strconv.Itoa(r.generated), true
+	r.addOpen(*call)
+}
+
+// addOpen notes that a call has no result yet, which may name its function only.
+func (r *Reader) addOpen(call llm.ToolCall) {
 	if r.open == nil {
 		r.open = map[string][]openCall{}
 	}
-	r.open[call.Name] = append(r.open[call.Name], openCall{call.ID, r.generated, r.added})
+	r.opened++
+	r.open[call.Name] = append(r.open[call.Name], openCall{call.ID, r.opened, r.added})
 }
 
-// OpenCall returns the generated id of the call that a result of a function is for: the first one
+// close notes that the call with the id of a result has it.
+func (r *Reader) close(result llm.ToolResult) {
+	calls := r.open[result.Name]
+	if i := slices.IndexFunc(calls, func(c openCall) bool { return c.id == result.ID }); i >= 0 {
+		r.deleteOpen(result.Name, i)
+	}
+}
+
+// deleteOpen deletes the call with an index of a function.
+func (r *Reader) deleteOpen(name string, i int) {
+	if r.open[name] = slices.Delete(r.open[name], i, i+1); len(r.open[name]) == 0 {
+		delete(r.open, name)
+	}
+}
+
+// OpenCall returns the id of the call that a result of a function is for: the first one
 // without a result in the last message that has any; otherwise if there is none. A result without
 // a name is for a call of any function.
 func (r *Reader) OpenCall(name, otherwise string) string {
@@ -293,9 +315,7 @@ func (r *Reader) OpenCall(name, otherwise string) string {
 	}
 	i := firstOfLast(calls)
 	id := calls[i].id
-	if r.open[name] = slices.Delete(calls, i, i+1); len(calls) == 1 {
-		delete(r.open, name)
-	}
+	r.deleteOpen(name, i)
 	return id
 }
 
@@ -373,6 +393,9 @@ func toolCall(d *jsonio.Dec) llm.ToolCall {
 		}
 	}
 	c.Opaque = rest.JSON()
+	if c.Name == "" {
+		c = nameCall(c)
+	}
 	c.IDGenerated = ollama && strings.HasPrefix(c.Arguments, "{")
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ type convention struct {
 // conventions are the known conventions, the best one first.
 var conventions = []convention{
 	{(*spanReader).standard, isOneOf(inputMessages, outputMessages, systemInstructions)},
-	{(*spanReader).byEvents, func(name string) bool { return messageEvents[name] != "" && name != "gen_ai.choice" }},
+	{(*spanReader).byEvents, func(name string) bool { return messageEvents[name] != "" && name != choiceEvent }},
 	{(*spanReader).openInference, isOpenInference},
 	{(*spanReader).indexed, func(name string) bool {
 		return (strings.HasPrefix(name, "gen_ai.prompt.") || strings.HasPrefix(name, "gen_ai.completion.")) && !strings.HasSuffix(name, ".finish_reason")
@@ -135,33 +136,44 @@ func (s *spanReader) openAI(raw json.RawMessage) []llm.Message {
 	return s.reader.Add(nil, &d)
 }
 
+// choiceEvent is the event with one of the alternative responses of a call.
+const choiceEvent = "gen_ai.choice"
+
 // messageEvents are the events with a message, and the role of each.
 var messageEvents = map[string]string{
 	"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.tool.message": "tool",
-	"gen_ai.assistant.message": "assistant", "gen_ai.choice": "assistant",
+	"gen_ai.assistant.message": "assistant", choiceEvent: "assistant",
 }
 
 // byEvents reads the conventions before version 1.37: an event for each message.
 func (s *spanReader) byEvents() (call modelcall.Call) {
+	alternatives := 0
 	for _, e := range s.events {
 		role := messageEvents[e.name]
 		if role == "" {
 			continue
 		}
 		a := e.attributes
+		if index, _ := strconv.Atoi(tree.Scalar(a["index"])); e.name == choiceEvent && index > 0 {
+			alternatives = max(alternatives, index+1)
+			continue
+		}
 		if m := tree.Embedded(a["message"]); m != nil && m[0] == '{' {
 			a = maps.Collect(tree.Members(m))
 		}
 		content := a["content"]
-		if content == nil && e.name == "gen_ai.choice" {
+		if content == nil && e.name == choiceEvent {
 			content = e.attributes["message"]
 		}
 		messages := s.openAI(message.OpenAI(role, content, a["id"], tree.Embedded(a["tool_calls"])))
-		if e.name == "gen_ai.choice" {
+		if e.name == choiceEvent {
 			call.Output = append(call.Output, messages...)
 		} else {
 			call.Input = append(call.Input, messages...)
 		}
+	}
+	if alternatives > 0 {
+		call.Errs = append(call.Errs, modelcall.Alternatives(choiceEvent, alternatives))
 	}
 	return call
 }
@@ -169,8 +181,13 @@ func (s *spanReader) byEvents() (call modelcall.Call) {
 // indexed reads the attributes of OpenLLMetry (github.com/traceloop/openllmetry). Each has a
 // part of a message, with the index of the message in its name.
 func (s *spanReader) indexed() (call modelcall.Call) {
-	read := func(prefix string) (messages []llm.Message) {
-		for _, m := range indexedAttributes(s.attributes, prefix) {
+	read := func(prefix string, most int) (messages []llm.Message) {
+		list := indexedAttributes(s.attributes, prefix)
+		if n := len(list); n > most {
+			call.Errs = append(call.Errs, modelcall.Alternatives(prefix, n))
+			list = list[:most]
+		}
+		for _, m := range list {
 			d := jsonio.NewDec(jsonio.View(indexedMessage(m)))
 			messages = s.reader.Add(messages, &d)
 			if d.Err() != nil {
@@ -179,9 +196,20 @@ func (s *spanReader) indexed() (call modelcall.Call) {
 		}
 		return messages
 	}
-	call.Input = read("gen_ai.prompt")
-	call.Output = read("gen_ai.completion")
+	call.Input = read("gen_ai.prompt", math.MaxInt)
+	most := 1
+	if s.isAnthropic() {
+		most = math.MaxInt
+	}
+	call.Output = read("gen_ai.completion", most)
 	return call
+}
+
+// isAnthropic reports whether the provider is Anthropic, which has no alternatives: the completions of a
+// streaming response are its blocks (opentelemetry-instrumentation-anthropic/.../streaming.py).
+func (s *spanReader) isAnthropic() bool {
+	provider := tree.Scalar(s.attributes["gen_ai.provider.name"]) + tree.Scalar(s.attributes["gen_ai.system"])
+	return strings.Contains(strings.ToLower(provider), "anthropic")
 }
 
 // indexedMessage returns the attributes of a message in OpenAI's form.
