@@ -91,18 +91,18 @@ type (
 	}
 )
 
-func (r *reader) har(src []byte) error {
+// har reads a log, which is valid JSON.
+func (r *reader) har(members *harMembers) error {
 	var log struct {
 		Creator harCreator
 		Entries []json.RawMessage
 	}
-	creator, entries := harMembers(src)
-	if entries == nil || json.Unmarshal(creator, &log.Creator) != nil {
-		if err := json.Unmarshal(src, &log); err != nil {
-			return r.jsonError(err, bytes.Index(r.src, src))
+	if members.entries == nil || json.Unmarshal(members.creator, &log.Creator) != nil {
+		if err := json.Unmarshal(members.log, &log); err != nil {
+			return r.jsonError(err, bytes.Index(r.src, members.log))
 		}
 	} else {
-		log.Entries = entries
+		log.Entries = members.entries
 	}
 	r.Format, r.Metadata.Recorder = HAR, strings.TrimSpace(log.Creator.Name+" "+log.Creator.Version)
 	at, counted := 0, 0
@@ -112,7 +112,7 @@ func (r *reader) har(src []byte) error {
 		line += bytes.Count(r.src[counted:at], []byte("\n"))
 		r.line, counted = line, at
 		var e harEntry
-		if err := json.Unmarshal(raw, &e); err != nil {
+		if err := e.unmarshal(raw); err != nil {
 			return r.add(nil, r.jsonError(err, at))
 		}
 		if err := r.add(e.interaction(log.Creator.Name == "Polly.JS")); err != nil {
@@ -128,31 +128,83 @@ func (r *reader) har(src []byte) error {
 
 var errWebSocket = errors.New("messages of WebSocket are not supported: export the file again without this entry")
 
-// harMembers returns the creator and the entries of a log; nil if the log is invalid.
-func harMembers(src []byte) (creator []byte, entries []json.RawMessage) {
-	if !jsonio.Valid(src) {
-		return nil, nil
+// harMembers are the members of a log. Entries is nil if they are not a list.
+type harMembers struct {
+	log, creator []byte
+	entries      []json.RawMessage
+}
+
+// readHARMembers reads a log, which is valid JSON.
+func readHARMembers(d *jsonio.Dec) *harMembers {
+	m, isList := &harMembers{}, true
+	d.Peek() // skips white space
+	from := d.Offset()
+	if d.Peek() != '{' {
+		d.Skip()
+		m.log = jsonio.Bytes(d.Since(from))
+		return m
 	}
-	d := jsonio.NewValidDec(jsonio.View(src))
 	for name := range d.Members() {
 		switch {
 		case strings.EqualFold(name, "creator"):
-			creator = jsonio.Bytes(d.Raw())
-		case strings.EqualFold(name, "entries") && d.Peek() == '[':
-			entries = []json.RawMessage{}
-			for range d.Elements() {
-				entries = append(entries, jsonio.Bytes(d.Raw()))
-			}
+			m.creator = jsonio.Bytes(d.Raw())
 		case strings.EqualFold(name, "entries"):
-			return nil, nil
+			if isList = isList && d.Peek() == '['; !isList {
+				d.Skip()
+				continue
+			}
+			m.entries = []json.RawMessage{}
+			for range d.Elements() {
+				m.entries = append(m.entries, jsonio.Bytes(d.Raw()))
+			}
 		default:
 			d.Skip()
 		}
 	}
-	if d.Err() != nil {
-		return nil, nil
+	if !isList {
+		m.entries = nil
 	}
-	return creator, entries
+	m.log = jsonio.Bytes(d.Since(from))
+	return m
+}
+
+// unmarshal decodes an entry, which is valid JSON. Package encoding/json takes long for long strings,
+// so it gets the entry with empty bodies.
+func (e *harEntry) unmarshal(raw []byte) error {
+	const request, response = "/request/postData/text", "/response/content/text"
+	texts := map[string]string{}
+	var short []byte
+	copied := 0 // of raw
+	d := jsonio.NewValidDec(jsonio.View(raw))
+	var members func(path string)
+	members = func(path string) {
+		for name := range d.Members() {
+			at, c := path+"/"+name, d.Peek()
+			switch {
+			case c == '"' && (at == request || at == response):
+				short = append(append(short, raw[copied:d.Offset()]...), `""`...)
+				texts[at], copied = d.String(), d.Offset()
+			case c == '{' && (strings.HasPrefix(request, at) || strings.HasPrefix(response, at)):
+				members(at)
+			default:
+				d.Skip()
+			}
+		}
+	}
+	if d.Peek() == '{' {
+		members("")
+	}
+	if json.Unmarshal(append(short, raw[copied:]...), e) != nil {
+		return json.Unmarshal(raw, e) // for the place of the error
+	}
+	restore := func(body *harBody, at string) {
+		if text, ok := texts[at]; ok && body != nil && body.Text != nil && *body.Text == "" {
+			body.Text = &text
+		}
+	}
+	restore(e.Request.PostData, request)
+	restore(&e.Response.Content.harBody, response)
+	return nil
 }
 
 func startedAt(text string) time.Time {

@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	yamlv2 "gopkg.in/yaml.v2"
 
 	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/internal/yamljson"
 )
 
@@ -134,70 +134,88 @@ func (r *reader) yamlError(err error) error {
 }
 
 func (r *reader) json(src []byte) error {
-	var top struct {
-		Log          json.RawMessage
-		Interactions json.RawMessage
-	}
-	if jsonio.Valid(src) {
-		d := jsonio.NewValidDec(jsonio.View(src))
-		for name := range d.Members() {
-			value := jsonio.Bytes(d.Raw())
-			switch {
-			case strings.EqualFold(name, "log"):
-				top.Log = value
-			case strings.EqualFold(name, "interactions"):
-				top.Interactions = value
-			}
+	if !jsonio.Valid(src) {
+		var top any
+		if err := json.Unmarshal(src, &top); err != nil {
+			return r.jsonError(err, len(r.src)-len(src))
 		}
-	} else if err := json.Unmarshal(src, &top); err != nil {
-		return r.jsonError(err, len(r.src)-len(src))
+		src = validUTF8(src)
+		r.src = src
+	}
+	var log *harMembers
+	var hasInteractions bool
+	d := jsonio.NewValidDec(jsonio.View(src))
+	for name := range d.Members() {
+		if strings.EqualFold(name, "log") {
+			log = readHARMembers(&d)
+			continue
+		}
+		hasInteractions = hasInteractions || strings.EqualFold(name, "interactions")
+		d.Skip()
 	}
 	switch {
-	case top.Log != nil:
-		return r.har(top.Log)
-	case top.Interactions == nil:
+	case log != nil:
+		return r.har(log)
+	case !hasInteractions:
 		return ErrUnknown
 	}
-	doc, err := jsonval.Decode(src)
-	if err != nil {
-		return err
-	}
 	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file would be written as YAML
-	return r.document(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{nodeOf(jsonval.Leaves(doc, yamlNumber))}})
+	d = jsonio.NewValidDec(jsonio.View(src))
+	return r.document(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{nodeOf(&d)}})
 }
 
-// nodeOf returns a JSON value as YAML, with the members in the order of their names.
-func nodeOf(v any) *yaml.Node {
+// validUTF8 replaces each byte that is not part of UTF-8, as package encoding/json does.
+func validUTF8(src []byte) []byte {
+	var out []byte
+	for len(src) > 0 {
+		r, size := utf8.DecodeRune(src)
+		out = utf8.AppendRune(out, r)
+		src = src[size:]
+	}
+	return out
+}
+
+// nodeOf reads a valid JSON value as YAML, with the members in the order of their names. The last of
+// several members with the same name counts.
+func nodeOf(d *jsonio.Dec) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
-	switch v := v.(type) {
-	case map[string]any:
+	switch d.Peek() {
+	case '{':
 		n.Kind, n.Tag = yaml.MappingNode, "!!map"
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			n.Content = append(n.Content, nodeOf(name), nodeOf(v[name]))
+		members := map[string]*yaml.Node{}
+		for name := range d.Members() {
+			members[name] = nodeOf(d)
 		}
-	case []any:
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			n.Content = append(n.Content, textNode(name), members[name])
+		}
+	case '[':
 		n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
-		for _, element := range v {
-			n.Content = append(n.Content, nodeOf(element))
+		for range d.Elements() {
+			n.Content = append(n.Content, nodeOf(d))
 		}
-	case string:
-		n.Tag, n.Style, n.Value = "!!str", yaml.DoubleQuotedStyle, v
-	case nil:
+	case '"':
+		return textNode(d.String())
+	case 'n':
 		n.Tag, n.Value = "!!null", "null"
+		d.Skip()
 	default: // a number, true or false
-		n.Value = fmt.Sprint(v)
+		n.Value = yamlNumber(d.Raw())
 		n.Tag = n.ShortTag()
 	}
 	return n
 }
 
+func textNode(text string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text}
+}
+
 // yamlNumber returns a JSON number in a form that is a number in YAML 1.1 as well, which
-// requires a point and the sign of an exponent.
-func yamlNumber(leaf any) any {
-	n, _ := leaf.(json.Number)
-	digits, exponent, ok := strings.Cut(strings.ToLower(n.String()), "e")
-	if !ok {
-		return leaf
+// requires a point and the sign of an exponent. It returns true and false unchanged.
+func yamlNumber(text string) string {
+	digits, exponent, ok := strings.Cut(strings.ToLower(text), "e")
+	if !ok || exponent == "" {
+		return text
 	}
 	if !strings.Contains(digits, ".") {
 		digits += ".0"
@@ -205,7 +223,7 @@ func yamlNumber(leaf any) any {
 	if exponent[0] != '-' {
 		exponent = "+" + strings.TrimPrefix(exponent, "+")
 	}
-	return json.Number(digits + "e" + exponent)
+	return digits + "e" + exponent
 }
 
 func writeYAML(doc any, indent int) ([]byte, error) {

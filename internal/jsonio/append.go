@@ -141,10 +141,10 @@ func ValidUTF8(b []byte) bool {
 
 // Valid reports whether raw is one JSON value in valid UTF-8, with white space
 // around it allowed.
-func Valid(raw []byte) bool {
-	if len(raw) == 0 || !ValidUTF8(raw) {
-		return false
-	}
+func Valid(raw []byte) bool { return ValidUTF8(raw) && ValidSyntax(raw) }
+
+// ValidSyntax is Valid for a text that may not be UTF-8, like Valid of encoding/json.
+func ValidSyntax(raw []byte) bool {
 	d := Dec{s: View(raw)}
 	d.Skip()
 	return d.End() == nil

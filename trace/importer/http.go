@@ -132,7 +132,7 @@ func seemsModelRequest(x recording.Request, body []byte) bool {
 		return false
 	}
 	object := json.RawMessage(bytes.TrimSpace(body))
-	if !json.Valid(object) {
+	if !jsonio.ValidSyntax(object) {
 		return false
 	}
 	model := tree.Member(object, "model") != nil || strings.Contains(path, "/model")
@@ -281,7 +281,10 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	e.Protocol = p
 	e.RequestBody = text
 	req, err := p.DecodeRequest(path, text)
-	if err = cmp.Or(err, body.Check(p, text)); err != nil {
+	if err == nil {
+		err = body.Check(p, text)
+	}
+	if err != nil {
 		return err
 	}
 	e.Request = req
@@ -300,7 +303,7 @@ func (e *Exchange) read(read *body.Protocol, x *recording.Interaction) {
 	}
 	switch {
 	case read == nil:
-		client := &protocol.Client{Protocol: e.Protocol, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: &recorded{x.Response, e.Body, err}}}
+		client := &protocol.Client{Protocol: unsent{e.Protocol}, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: &recorded{x.Response, e.Body, err}}}
 		response, err = llm.Collect(client.Stream(context.Background(), e.Request))
 		err = cmp.Or(err, body.Check(e.Protocol, e.Body))
 	case err == nil && x.Response.Status < http.StatusBadRequest:
@@ -380,7 +383,7 @@ func (b *background) complete(e *Exchange, x *recording.Interaction) error {
 	switch {
 	case x.Response.Status >= http.StatusBadRequest, known && req == nil, status == "queued", status == "in_progress", tree.Scalar(text, "deleted") == "true":
 		return nil
-	case err == nil && !known && body.Name(text) == "" && json.Valid(text):
+	case err == nil && !known && body.Name(text) == "" && jsonio.ValidSyntax(text):
 		return nil
 	case !known:
 		return fmt.Errorf("the response %q is to a request that is not in the recording", id[1])
@@ -420,6 +423,12 @@ func (e *Exchange) messages() []llm.Message {
 	}
 	return messages
 }
+
+// unsent is a protocol that does not encode requests: that of a recorded response was sent before.
+type unsent struct{ protocol.Protocol }
+
+// EncodeRequest implements protocol.Protocol.
+func (unsent) EncodeRequest(*llm.Request) (*protocol.Request, error) { return &protocol.Request{}, nil }
 
 // recorded returns a recorded response to any request, with its decompressed body, or the error of
 // that.
@@ -485,7 +494,8 @@ func (e *Exchange) run() Run {
 		}
 		r.Meta["failed_responses"] = arrayOf(e.failed.json())
 	}
-	for name, raw := range tree.Members(e.Request.AppendJSON(nil)) {
+	head := llm.Request{Model: e.Request.Model, Tools: e.Request.Tools}
+	for name, raw := range tree.Members(head.AppendJSON(nil)) {
 		if name == "model" || name == "tools" {
 			r.Meta[name] = raw
 		}

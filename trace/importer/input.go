@@ -69,6 +69,7 @@ type input struct {
 	r       io.Reader
 	buf     []byte // read and not consumed
 	first   int    // size of the first buffer
+	size    int    // of the rest of a file that is not compressed; 0 if it is unknown
 	line    int    // of the start of buf, from 1
 	longest int    // length of the longest value
 	max     int    // of the length of buf
@@ -96,7 +97,7 @@ func newInput(r io.Reader) (*input, error) {
 	if compressed {
 		in.compressed = file
 	} else if ok {
-		in.first = min(bufferSize, size+1)
+		in.first, in.size = min(bufferSize, size+1), size
 	}
 	in.fill(3)
 	in.buf = bytes.TrimPrefix(in.buf, byteOrderMark)
@@ -163,6 +164,9 @@ func (in *input) more() {
 
 // all returns the whole input, without consuming it.
 func (in *input) all() ([]byte, error) {
+	if in.err == nil && in.size > cap(in.buf) {
+		in.buf = append(make([]byte, 0, in.size+bufferSize), in.buf...)
+	}
 	for in.err == nil {
 		in.more()
 	}

@@ -156,17 +156,30 @@ func members(raw json.RawMessage) Has {
 	}
 }
 
+// checked are the members, by protocol, that Check looks at.
+var checked = map[string][]string{"gemini": {"candidates"}, "openai-chat": {"choices"}, "openai-responses": {"input", "output"}}
+
 // Check returns an error if a codec of package providers, which is tolerant, would read an item or a
 // call in a body only in part.
 func Check(p protocol.Protocol, text []byte) error {
-	if !json.Valid(text) {
+	d := jsonio.NewValidDec(jsonio.View(text))
+	if d.Peek() != '{' {
+		return nil
+	}
+	found := map[string]json.RawMessage{}
+	for name := range d.Members() {
+		if value := tree.Next(text, &d); slices.Contains(checked[p.Name()], name) {
+			found[name] = value
+		}
+	}
+	if len(found) == 0 || !jsonio.ValidSyntax(text) {
 		return nil
 	}
 	switch p.Name() {
 	case "gemini":
-		return checkCandidate(tree.Element(tree.Member(text, "candidates"), "0"))
+		return checkCandidate(tree.Element(found["candidates"], "0"))
 	case "openai-chat":
-		m := tree.Member(tree.Element(tree.Member(text, "choices"), "0"), "message")
+		m := tree.Member(tree.Element(found["choices"], "0"), "message")
 		if content := tree.Member(m, "content"); !tree.IsNull(content) && content[0] != '[' && content[0] != '"' {
 			return errors.New("choices[0].message.content: expected a string or a list of parts")
 		}
@@ -176,8 +189,8 @@ func Check(p protocol.Protocol, text []byte) error {
 			}
 		}
 	case "openai-responses":
-		for _, name := range []string{"input", "output"} {
-			for n, item := range tree.Elements(text, name) {
+		for _, name := range checked[p.Name()] {
+			for n, item := range tree.Elements(found[name]) {
 				if err := message.CheckItem(item); err != nil {
 					return fmt.Errorf("%s[%d]%s: %s", name, n, err.Path, err.Msg)
 				}
@@ -241,7 +254,7 @@ func (p *Protocol) withIDs(r *llm.Response) *llm.Response {
 
 // Read reads the decompressed body of a response with a status below 400.
 func (p *Protocol) Read(text []byte) (*llm.Response, error) {
-	if json.Valid(text) {
+	if jsonio.ValidSyntax(text) {
 		return p.decode(text)
 	}
 	if p.stream == nil {
@@ -401,7 +414,7 @@ func ollamaStream(text []byte) (*llm.Response, error) {
 	var others []llm.Part
 	done := false
 	for n, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
-		if !json.Valid([]byte(line)) {
+		if !jsonio.ValidSyntax([]byte(line)) {
 			return nil, fmt.Errorf("line %d of the response is not JSON", n+1)
 		}
 		r, err := ollamaResponse(json.RawMessage(line))

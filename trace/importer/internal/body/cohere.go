@@ -93,7 +93,7 @@ func cohereStream(text []byte) (*llm.Response, error) {
 		if errors.Is(err, io.EOF) || string(ev.Data) == "[DONE]" {
 			break
 		}
-		if err == nil && !json.Valid(ev.Data) {
+		if err == nil && !jsonio.ValidSyntax(ev.Data) {
 			err = errors.New("the data is not JSON")
 		}
 		if err != nil {

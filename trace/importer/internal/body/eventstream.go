@@ -51,7 +51,7 @@ func converseStream(stream []byte) (*llm.Response, error) {
 			return nil, err
 		case ev.Type != "event":
 			return nil, &llm.APIError{Provider: "bedrock-converse", Status: 200, Code: ev.Name, Message: ev.Message + string(ev.Payload)}
-		case !json.Valid(ev.Payload):
+		case !jsonio.ValidSyntax(ev.Payload):
 			return nil, fmt.Errorf("the payload of the event %q is not JSON", ev.Name)
 		}
 		switch n := int(number(ev.Payload, "contentBlockIndex")); ev.Name {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/sse"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
@@ -73,7 +74,7 @@ func events(text []byte) (next func() (sse.Event, error), first json.RawMessage)
 		if err != nil {
 			break
 		}
-		if json.Valid(ev.Data) {
+		if jsonio.ValidSyntax(ev.Data) {
 			first = bytes.Clone(ev.Data)
 		}
 	}
@@ -85,7 +86,7 @@ func eventData(text []byte) iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		next, _ := events(text)
 		for ev, err := next(); err == nil; ev, err = next() {
-			if json.Valid(ev.Data) && !yield(bytes.Clone(ev.Data)) {
+			if jsonio.ValidSyntax(ev.Data) && !yield(bytes.Clone(ev.Data)) {
 				return
 			}
 		}
@@ -112,7 +113,7 @@ func ofEvent(data json.RawMessage) *Protocol {
 // Usage returns the usage of a response as its provider states it; nil if it states none. Of a stream
 // it has the last value of each count.
 func Usage(text []byte) json.RawMessage {
-	if json.Valid(text) {
+	if jsonio.ValidSyntax(text) {
 		return usageOf(text)
 	}
 	if !bytes.Contains(text, []byte(`"usage`)) {
@@ -140,7 +141,7 @@ func Usage(text []byte) json.RawMessage {
 // Other returns the members of a response without the content of its message and without its usage; nil
 // if there are none. Of a stream it returns the citations of Cohere.
 func Other(text []byte) json.RawMessage {
-	if !json.Valid(text) {
+	if !jsonio.ValidSyntax(text) {
 		return citations(text)
 	}
 	var rest tree.Object
@@ -193,7 +194,7 @@ var anthropicEvents = []string{
 // UnknownEvents returns the events of a stream of Anthropic that its codec skips: events of
 // unknown kinds, and unknown deltas of known blocks.
 func UnknownEvents(p protocol.Protocol, text []byte) (unknown []llm.Unknown) {
-	if p.Name() != "anthropic-messages" || json.Valid(text) {
+	if p.Name() != "anthropic-messages" || jsonio.ValidSyntax(text) {
 		return nil
 	}
 	blocks := map[int64]string{}
@@ -232,7 +233,7 @@ func Alternatives(text []byte) (n int) {
 			n = max(n, i+1, int(number(choice, "index"))+1)
 		}
 	}
-	if json.Valid(text) {
+	if jsonio.ValidSyntax(text) {
 		count(text)
 		return n
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
@@ -18,7 +19,7 @@ func Unread(text []byte) (unread []string) {
 			unread = append(unread, s)
 		}
 	}
-	if json.Valid(text) {
+	if jsonio.ValidSyntax(text) {
 		unreadChoice(text, add)
 		return unread
 	}
