@@ -169,14 +169,14 @@ var table = []packageRule{
 		name: "trace/importer/internal/format", does: "one file for each format of recordings",
 		not:      "files, memory limits",
 		large:    "The formats are independent of each other, one file each, and share the type of a run.",
-		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "providers/anthropic", "providers/openai/responses", "providers/protocol", "trace/importer/internal/body", "trace/importer/internal/message", "trace/importer/internal/tree"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "providers/anthropic", "providers/openai/responses", "providers/protocol", "trace/importer/internal/body", "trace/importer/internal/message", "trace/importer/internal/ordered", "trace/importer/internal/tree"},
 	},
 	{
 		name: "trace/importer/internal/spans", does: "traces with spans, some of which are model calls; the conversations of these",
 		not: "files, memory limits",
 		packages: []string{
 			"internal/jsonio", "internal/jsonval", "llm", "trace/importer/internal/format", "trace/importer/internal/message",
-			"trace/importer/internal/modelcall", "trace/importer/internal/tree",
+			"trace/importer/internal/modelcall", "trace/importer/internal/ordered", "trace/importer/internal/tree",
 		},
 	},
 	{

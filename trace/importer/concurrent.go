@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/ordered"
 )
 
@@ -24,14 +25,17 @@ var batchSize = 64 << 10
 type queue struct {
 	*ordered.Queue[result]
 
-	yield func(Run, error) bool
-	lines int // of the file, so far, that have a value
+	yield  func(Run, error) bool
+	record func(add func() []format.Run)
+	lines  int // of the file, so far, that have a value
 }
 
+// result is a run, a record of a run, or an error.
 type result struct {
-	run  Run
-	err  error
-	line int // lines of the queue when its value was found
+	run    Run
+	record func() []format.Run
+	err    error
+	line   int // lines of the queue when its value was found
 }
 
 // arenas are in no use.
@@ -42,8 +46,12 @@ func newArena() *jsonio.Arena { return &jsonio.Arena{BlockSize: bufferSize / 4} 
 // concurrently lets the walker read values on all processors, if there are several. The caller calls
 // endConcurrency.
 func (w *walker) concurrently() {
-	q := &queue{yield: w.yield}
+	q := &queue{yield: w.yield, record: w.addRecord}
 	q.Queue = ordered.New(batchSize, func(r result) bool {
+		if r.record != nil {
+			q.record(r.record)
+			return !w.stopped
+		}
 		if e, ok := errors.AsType[*Error](r.err); ok && errors.Is(e.Err, errLineEnds) && r.line == q.lines && w.in.next() == 0 {
 			e.Err = errFileEnds
 		}
@@ -57,12 +65,17 @@ func (w *walker) concurrently() {
 		q.Flush()
 		return !q.Stopped() && q.yield(r, err)
 	}
+	w.addRecord = func(add func() []format.Run) {
+		if q.Flush(); !q.Stopped() {
+			q.record(add)
+		}
+	}
 }
 
 // endConcurrency gives the runs of all values so far. The walker then gives runs immediately.
 func (w *walker) endConcurrency() {
 	if w.flush(); w.queue != nil {
-		w.yield, w.queue = w.queue.yield, nil
+		w.yield, w.addRecord, w.queue = w.queue.yield, w.queue.record, nil
 	}
 }
 
@@ -84,9 +97,10 @@ func (w *walker) later(size int, do func(*walker)) {
 		copied.queue = nil
 		copied.mem = arenas.Get().(*jsonio.Arena)
 		copied.yield = func(r Run, err error) bool {
-			give(result{r, err, line})
+			give(result{run: r, err: err, line: line})
 			return true
 		}
+		copied.addRecord = func(add func() []format.Run) { give(result{record: add, line: line}) }
 		do(&copied)
 		arenas.Put(copied.mem)
 	})

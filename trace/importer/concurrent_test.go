@@ -142,14 +142,49 @@ func TestProcessorsOnLines(t *testing.T) {
 	})
 }
 
+// A long document with all records or spans gives the same on any number of processors.
+func TestProcessorsInDocuments(t *testing.T) {
+	for name, form := range map[string]struct{ format, beginning, end string }{
+		"loglines":      {"claude-code", `{"loglines":[`, `]}`},
+		"state":         {"langchain", `{"messages":[`, `]}`},
+		"events":        {"managed-agents", `[`, `]`},
+		"uploads":       {"langsmith", `{"post":[`, `],"patch":[]}`},
+		"openinference": {"openinference", `[`, `]`},
+	} {
+		lines := bytes.TrimSpace(templates[form.format].generate(1 << 20))
+		list := bytes.ReplaceAll(lines, []byte("\n"), []byte(",\n"))
+		if name == "events" {
+			list = bytes.ReplaceAll(list, []byte(`["client.beta.sessions.events.stream",`), nil)
+			list = bytes.ReplaceAll(list, []byte("}],\n"), []byte("},\n"))
+			list = list[:len(list)-1]
+		}
+		file := slices.Concat([]byte(form.beginning), list, []byte(form.end))
+		if runs := importAll(t, form.format, file); runs == 0 {
+			t.Errorf("%s: no runs", name)
+		}
+		compareProcessors(t, name, file)
+	}
+	spans := templates["otel"]
+	spans.file, spans.run = `{"resourceSpans":[{"scopeSpans":[RUNS]}]}`, `{"spans":[SPANS]}`
+	file := spans.generate(1 << 20)
+	if runs := importAll(t, "otel", file); runs < 2 {
+		t.Errorf("otel: %d runs", runs)
+	}
+	compareProcessors(t, "otel", file)
+}
+
 // When the consumer stops, no goroutine is left, and the file is not read any more.
 func TestProcessorsStop(t *testing.T) {
 	defer importer.SetBatchSize(1)()
 	setProcessors(t, 4)
-	for _, format := range []string{"messages", "inspect", "rows", "tau-bench"} {
+	files := map[string][]byte{"langchain": bytes.Repeat([]byte(`{"messages":[{"type":"human","content":"`+strings.Repeat("a", 5000)+`","additional_kwargs":{}}]}`+"\n"), 60)}
+	for _, format := range []string{"messages", "inspect", "rows", "tau-bench", "otel"} {
+		files[format] = templates[format].generate(300_000)
+	}
+	for format, file := range files {
 		t.Run(format, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-			src, err := importer.Open("file", bytes.NewReader(templates[format].generate(300_000)))
+			src, err := importer.Open("file", bytes.NewReader(file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,7 +285,7 @@ func TestProcessorsWait(t *testing.T) {
 
 // BenchmarkImportLarge reads a file of 32 MiB. Compare the time for one processor and for several.
 func BenchmarkImportLarge(b *testing.B) {
-	for _, format := range []string{"inspect", "messages", "rows", "tau2-bench"} {
+	for _, format := range []string{"claude-code", "codex", "inspect", "langsmith", "messages", "openinference", "otel", "rows", "tau2-bench"} {
 		b.Run(format, func(b *testing.B) { benchmarkImport(b, format, templates[format].generate(32<<20)) })
 	}
 }

@@ -22,6 +22,7 @@ type walker struct {
 	yield     func(Run, error) bool
 	mem       *jsonio.Arena                  // of strings with escapes
 	queue     *queue                         // reads runs concurrently; may be nil
+	addRecord func(add func() []format.Run)  // adds a record to the runs of the file
 	runs      int                            // begun so far
 	read      func(*jsonio.Dec, *format.Run) // reads one run
 	head      map[string]json.RawMessage     // of the runs, which share it
@@ -38,6 +39,11 @@ func (w *walker) give(r Run, err error) bool {
 }
 
 func (w *walker) giveRun(f *format.Run, err *Error) {
+	if f.Record != nil {
+		if w.addRecord(f.Record); err == nil {
+			return
+		}
+	}
 	r := Run{Head: w.head, Partial: err != nil}
 	if err != nil && len(f.Messages) == 0 {
 		r = Run{}
@@ -249,37 +255,51 @@ func (w *walker) messageLines() {
 
 // sessions reads runs that consist of several records, and gives each run once it has ended.
 func (w *walker) sessions() {
+	reader := w.Format.records()
+	w.readRecords(reader.Read, reader.Skip)
+	w.giveRuns(reader.Runs())
+}
+
+func (w *walker) giveRuns(runs []format.Run) {
+	for i := range runs {
+		if w.stopped {
+			return
+		}
+		w.giveRun(&runs[i], nil)
+	}
+}
+
+// readRecords reads records of runs, concurrently if they are not rows of a table. It calls the functions
+// that read returns in the order of the records, gives the runs that these return, and calls skip for
+// what is invalid.
+func (w *walker) readRecords(read func(json.RawMessage, int) func() []format.Run, skip func()) {
 	w.in.measureRun(true)
-	reader, yield := w.Format.records(), w.yield
-	give := func(runs []format.Run) {
+	yield := w.yield
+	w.addRecord = func(add func() []format.Run) {
 		silent := w.yield
 		w.yield = yield
-		for i := range runs {
-			if w.stopped {
-				break
-			}
-			w.giveRun(&runs[i], nil)
-		}
+		w.giveRuns(add())
 		w.yield = silent
 	}
 	w.yield = func(_ Run, err error) bool {
 		if err == nil { // of a record
 			return true
 		}
-		reader.Skip()
+		skip()
 		return yield(Run{}, err)
 	}
 	w.read = func(d *jsonio.Dec, run *format.Run) {
 		if raw := json.RawMessage(jsonio.Bytes(d.Raw())); d.Err() == nil {
-			give(reader.Add(raw, run.Line))
+			run.Record = read(raw, run.Line)
 		}
 	}
 	if w.csv != nil {
 		w.records(func(record []string) { w.run(element{string(w.csvObject(record)), w.csvLine(), "", true}) })
 	} else {
+		w.concurrently()
 		w.values()
+		w.endConcurrency()
 	}
-	give(reader.Runs())
 	w.yield = yield
 }
 
@@ -299,18 +319,8 @@ func (w *walker) stream() {
 
 // spans reads all spans of a recording, and gives their conversations as runs.
 func (w *walker) spans() {
-	w.in.measureRun(true)
 	var t spans.Telemetry
-	yield, read := w.yield, false
-	w.yield = func(r Run, err error) bool { return err == nil || yield(r, err) }
-	w.read = func(d *jsonio.Dec, run *format.Run) {
-		if raw := json.RawMessage(jsonio.Bytes(d.Raw())); d.Err() == nil {
-			read = true
-			t.Add(raw, run.Line)
-		}
-	}
-	w.values()
-	w.yield = yield
+	w.readRecords(t.Read, func() {})
 	runs, head, unread := t.Runs()
 	w.head = head
 	for _, u := range unread {
@@ -318,15 +328,10 @@ func (w *walker) spans() {
 			w.fail(u.Line, u.Err)
 		}
 	}
-	if len(runs)+len(unread) == 0 && read && !w.stopped {
+	if len(runs)+len(unread) == 0 && !t.IsEmpty() && !w.stopped {
 		w.fail(0, errors.New("no span has the messages of a model call, as gen_ai.input.messages: let the recorder capture message content"))
 	}
-	for i := range runs {
-		if w.stopped {
-			return
-		}
-		w.giveRun(&runs[i], nil)
-	}
+	w.giveRuns(runs)
 }
 
 // place returns an error within an element as an error at a place in the file; nil for nil.

@@ -39,6 +39,7 @@ func NewAgentSDK() Records {
 // unwrap returns the message of a record with a direction, and keeps the other members in a run.
 func (c *claude) unwrap(r record) record {
 	inner := newRecord(r.members["message"], r.line, joinPath(r.path, "message"))
+	inner.decodeAnthropic()
 	run := c.begin(&inner)
 	if rest := tree.Without(r.raw, "direction", "message"); rest != nil {
 		run.other.add("log", rest)

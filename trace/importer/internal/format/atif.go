@@ -40,7 +40,7 @@ func ATIF(d *jsonio.Dec, run *Run) {
 		return
 	}
 	t := atif{run: run, names: map[string]string{}, refs: map[string]string{}}
-	run.Meta = elements(raw, run.Line, []string{"steps"}, t.step)
+	run.Meta = elements(raw, run.Line, []string{"steps"}, func(e Element) { t.step(newRecord(e.Raw, e.Line, e.Path)) })
 	run.Name = cmp.Or(run.meta("trajectory_id"), run.meta("session_id"), run.Name)
 	if t.usage == (llm.Usage{}) {
 		final := run.Meta["final_metrics"]

@@ -83,9 +83,25 @@ type claudePlace struct {
 	n   int
 }
 
-// Add implements Records.
-func (c *claude) Add(raw json.RawMessage, line int) (ended []Run) {
-	rest := elements(raw, line, c.lists, c.add)
+// Read implements Records.
+func (c *claude) Read(raw json.RawMessage, line int) func() []Run {
+	records, rest := decodeElements(raw, line, c.lists, (*record).decodeAnthropic)
+	return func() []Run { return c.addAll(records, rest, line) }
+}
+
+// decodeAnthropic decodes the message of a record, and the other data of the record.
+func (r *record) decodeAnthropic() {
+	if m := r.members["message"]; r.isObject() && (r.kind == "user" || r.kind == "assistant") && tree.Member(m, "content") != nil {
+		r.messages, r.invalid = anthropicMessages(m)
+		r.data = r.without("message", "content")
+	}
+}
+
+// addAll adds the records of a value, and the other members of the value.
+func (c *claude) addAll(records []record, rest map[string]json.RawMessage, line int) (ended []Run) {
+	for i := range records {
+		c.add(records[i])
+	}
 	if rest != nil && c.last == nil {
 		c.session("", line)
 	}
@@ -246,18 +262,17 @@ func (r *record) responseID() string {
 
 // read reads the messages of a record; nil if there are none.
 func (r *claudeRun) read(rec *record) []llm.Message {
-	m := rec.members["message"]
-	if tree.Member(m, "content") == nil {
+	switch {
+	case rec.invalid != nil:
+		at := *rec
+		at.path = joinPath(rec.path, "message"+rec.invalid.Path)
+		r.unknown(&at, rec.invalid.Msg)
+		return nil
+	case rec.data == nil:
 		r.unknown(rec, "the record has no message with content")
 		return nil
 	}
-	messages, err := anthropicMessages(m)
-	if err != nil {
-		at := *rec
-		at.path = joinPath(rec.path, "message"+err.Path)
-		r.unknown(&at, err.Msg)
-		return nil
-	}
+	messages := rec.messages
 	if messages = slices.DeleteFunc(messages, func(m llm.Message) bool { return len(m.Parts) == 0 }); len(messages) == 0 {
 		r.other.add("empty", rec.raw)
 		return nil
@@ -289,7 +304,7 @@ func (r *claudeRun) add(rec *record, response string, messages []llm.Message) {
 		r.Messages = append(r.Messages, messages...)
 	}
 	m := &r.Messages[at]
-	m.Opaque = addRecord(m.Opaque, rec.without("message", "content"))
+	m.Opaque = addRecord(m.Opaque, rec.data)
 	if response != "" {
 		r.responses[response] = at
 		r.usage[response] = anthropicUsage(tree.Member(rec.members["message"], "usage"))

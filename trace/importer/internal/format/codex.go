@@ -40,10 +40,33 @@ type codex struct {
 // NewCodex returns a reader of rollouts of Codex.
 func NewCodex() Records { return &codex{} }
 
-// Add implements Records.
-func (c *codex) Add(raw json.RawMessage, line int) (ended []Run) {
-	elements(raw, line, nil, func(r record) { ended = append(ended, c.add(&r)...) })
-	return ended
+// Read implements Records.
+func (c *codex) Read(raw json.RawMessage, line int) func() []Run {
+	return readEach(raw, line, (*record).decodeItem, c.add)
+}
+
+// decodeItem decodes the item of a record, and the other data of the record.
+func (r *record) decodeItem() {
+	if kind, item := r.payload(); r.isObject() && kind == "response_item" && tree.Scalar(item, "type") != "ghost_snapshot" {
+		r.messages, r.invalid = codexItem(item)
+		r.data = r.without("payload", "content", "summary", "encrypted_content", "arguments", "input", "output", "action", "tools")
+	}
+}
+
+// payload returns the payload of a record, and its kind.
+func (r *record) payload() (kind string, payload json.RawMessage) {
+	if payload = r.members["payload"]; payload != nil {
+		return r.kind, payload
+	}
+	switch kind = r.kind; { // of the first versions
+	case r.members["record_type"] != nil:
+		kind = "event_msg"
+	case kind == "" && r.members["id"] != nil:
+		kind = "session_meta"
+	case kind != "":
+		kind = "response_item"
+	}
+	return kind, r.raw
 }
 
 // Skip implements Records.
@@ -71,19 +94,7 @@ func (c *codex) begin(line int) *Run {
 }
 
 func (c *codex) add(r *record) (ended []Run) {
-	payload := r.members["payload"]
-	kind := r.kind
-	if payload == nil { // of the first versions
-		payload = r.raw
-		switch {
-		case r.members["record_type"] != nil:
-			kind = "event_msg"
-		case kind == "" && r.members["id"] != nil:
-			kind = "session_meta"
-		case kind != "":
-			kind = "response_item"
-		}
-	}
+	kind, payload := r.payload()
 	if kind == "session_meta" {
 		ended = c.session(payload)
 	}
@@ -135,21 +146,19 @@ func (c *codex) item(r *record, item json.RawMessage) {
 		c.other.add("ghost_snapshot", r.raw)
 		return
 	}
-	messages, err := codexItem(item)
-	if err != nil {
+	if r.invalid != nil {
 		at := *r
-		at.path = joinPath(r.path, "payload"+err.Path)
-		c.run.reportRecord(&at, err.Msg)
+		at.path = joinPath(r.path, "payload"+r.invalid.Path)
+		c.run.reportRecord(&at, r.invalid.Msg)
 		c.other.add("unknown", r.raw)
 		return
 	}
-	messages = slices.DeleteFunc(messages, func(m llm.Message) bool { return len(m.Parts) == 0 })
+	messages := slices.DeleteFunc(r.messages, func(m llm.Message) bool { return len(m.Parts) == 0 })
 	if len(messages) == 0 {
 		c.other.add("empty", r.raw)
 		return
 	}
 	nameResults(messages, c.names)
-	data := r.without("payload", "content", "summary", "encrypted_content", "arguments", "input", "output", "action", "tools")
 	for _, m := range messages {
 		last := len(c.run.Messages) - 1
 		if last < 0 || m.Role != c.run.Messages[last].Role || m.Role != llm.RoleAssistant && m.Role != llm.RoleTool {
@@ -158,7 +167,7 @@ func (c *codex) item(r *record, item json.RawMessage) {
 		}
 		to := &c.run.Messages[last]
 		to.Parts = append(to.Parts, m.Parts...)
-		to.Opaque = addRecord(to.Opaque, data)
+		to.Opaque = addRecord(to.Opaque, r.data)
 	}
 }
 

@@ -36,10 +36,9 @@ type codexExec struct {
 // NewCodexExec returns a reader of the events of codex exec.
 func NewCodexExec() Records { return &codexExec{} }
 
-// Add implements Records.
-func (c *codexExec) Add(raw json.RawMessage, line int) (ended []Run) {
-	elements(raw, line, nil, func(r record) { ended = append(ended, c.add(&r)...) })
-	return ended
+// Read implements Records.
+func (c *codexExec) Read(raw json.RawMessage, line int) func() []Run {
+	return readEach(raw, line, func(*record) {}, c.add)
 }
 
 // Skip implements Records.

@@ -3,12 +3,12 @@ package format
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -38,31 +38,53 @@ type langChainRun struct {
 // NewLangChain returns a reader of messages of LangChain.
 func NewLangChain() Records { return &langChain{} }
 
-func (l *langChain) begin(line int) *langChainRun {
-	l.n++
-	return &langChainRun{Run: Run{Name: "run-" + strconv.Itoa(l.n), Line: line, Epoch: NoEpoch}}
-}
-
-// Add implements Records.
-func (l *langChain) Add(raw json.RawMessage, line int) (ended []Run) {
+// Read implements Records.
+func (l *langChain) Read(raw json.RawMessage, line int) func() []Run {
 	if message.IsLangChain(raw) {
-		if l.open == nil {
-			l.open = l.begin(line)
-		}
-		l.open.add(newRecord(raw, line, ""))
-		return nil
+		r := newRecord(raw, line, "")
+		r.decodeLangChain()
+		return func() []Run { return l.add(&r) }
 	}
+	values := []Element{{raw, line, ""}}
 	if first := tree.Element(raw, "0"); len(first) > 0 && (first[0] == '[' || !message.IsLangChain(first) && tree.First(first, stateMembers...) != nil) {
-		elements(raw, line, nil, func(r record) {
-			run := l.begin(r.line)
-			run.state(r.raw, r.line, r.path)
-			ended = append(ended, run.end())
-		})
+		values = nil
+		Elements(raw, line, "", func(e Element) { values = append(values, e) })
+	}
+	states := make([]langChainRun, len(values))
+	ordered.Each(len(values), len(raw), func(i int) {
+		states[i].Run = Run{Line: values[i].Line, Epoch: NoEpoch}
+		states[i].state(values[i].Raw, values[i].Line, values[i].Path)
+	})
+	return func() (ended []Run) {
+		for i := range states {
+			states[i].Name = l.nextName()
+			ended = append(ended, states[i].end())
+		}
 		return ended
 	}
-	run := l.begin(line)
-	run.state(raw, line, "")
-	return append(ended, run.end())
+}
+
+// decodeLangChain converts a message to a form of package message, which is the data of its record.
+func (r *record) decodeLangChain() {
+	var err error
+	if r.data, err = message.LangChain(r.raw); err != nil {
+		r.invalid = &jsonio.SyntaxError{Msg: err.Error()}
+	}
+}
+
+// nextName returns the name of the next run.
+func (l *langChain) nextName() string {
+	l.n++
+	return "run-" + strconv.Itoa(l.n)
+}
+
+// add adds a message on a line of its own.
+func (l *langChain) add(r *record) []Run {
+	if l.open == nil {
+		l.open = &langChainRun{Run: Run{Name: l.nextName(), Line: r.line, Epoch: NoEpoch}}
+	}
+	l.open.add(r)
+	return nil
 }
 
 // Skip implements Records.
@@ -93,15 +115,17 @@ func (r *langChainRun) state(raw json.RawMessage, line int, path string) {
 			raw, line, path = inner, at, joinPath(path, name)
 		}
 	}
-	rest := elements(raw, line, stateMembers[:1], func(rec record) {
+	records, rest := decodeElements(raw, line, stateMembers[:1], (*record).decodeLangChain)
+	for i := range records {
+		rec := &records[i]
 		rec.path = joinPath(path, rec.path)
 		if rec.path == path && !message.IsLangChain(rec.raw) {
-			r.reportRecord(&rec, "the value has no list of messages")
+			r.reportRecord(rec, "the value has no list of messages")
 			r.other.add("unknown", rec.raw)
-			return
+			continue
 		}
 		r.add(rec)
-	})
+	}
 	for name, value := range rest {
 		r.setMeta(name, value)
 	}
@@ -115,22 +139,20 @@ func (r *langChainRun) keep(object json.RawMessage) {
 }
 
 // add adds a message.
-func (r *langChainRun) add(rec record) {
+func (r *langChainRun) add(rec *record) {
 	if rec.kind == "remove" { // it has only the id of a message
 		r.other.add("remove", rec.raw)
 		return
 	}
-	messages, err := r.reader.AddLangChain(r.Messages, rec.raw)
-	if err != nil {
-		what := err.Error()
-		if invalid, ok := errors.AsType[*jsonio.SyntaxError](err); ok {
-			rec.path, what = joinPath(rec.path, invalid.Path), invalid.Msg
-		}
-		r.reportRecord(&rec, what)
+	if rec.invalid == nil {
+		r.Messages, rec.invalid = r.reader.AddLangChain(r.Messages, rec.data)
+	}
+	if rec.invalid != nil {
+		rec.path = joinPath(rec.path, rec.invalid.Path)
+		r.reportRecord(rec, rec.invalid.Msg)
 		r.other.add("unknown", rec.raw)
 		return
 	}
-	r.Messages = messages
 	r.usage = r.usage.Add(message.LangChainUsage(rec.raw))
 }
 

@@ -42,14 +42,26 @@ type managedThread struct {
 // NewManagedAgents returns a reader of sessions of managed agents.
 func NewManagedAgents() Records { return &managed{seen: map[string]record{}} }
 
-// Add implements Records.
-func (c *managed) Add(raw json.RawMessage, line int) (ended []Run) {
+// Read implements Records.
+func (c *managed) Read(raw json.RawMessage, line int) func() []Run {
 	method, isCall := tree.Text(tree.Element(raw, "0"))
 	if !isCall {
-		elements(raw, line, []string{"data", "events"}, func(r record) { c.event(&r) })
-		return nil
+		records, _ := decodeElements(raw, line, []string{"data", "events"}, (*record).decodeEvent)
+		return func() []Run {
+			for i := range records {
+				c.event(&records[i])
+			}
+			return nil
+		}
 	}
 	value := newRecord(tree.Element(raw, "1"), line, "[1]")
+	value.decodeEvent()
+	return func() []Run { return c.call(method, raw, &value) }
+}
+
+// call reads a call of the SDK, with its value.
+func (c *managed) call(method string, raw json.RawMessage, value *record) (ended []Run) {
+	line := value.line
 	if tree.Element(raw, "2") != nil {
 		c.other.add("calls", raw)
 	}
@@ -57,12 +69,12 @@ func (c *managed) Add(raw json.RawMessage, line int) (ended []Run) {
 	case value.raw == nil:
 		c.unknown(&record{line: line, raw: raw}, "the call has no value")
 	case strings.HasSuffix(method, ".events.stream"), strings.HasSuffix(method, ".events.list"):
-		c.event(&value)
+		c.event(value)
 	case strings.HasSuffix(method, ".events.send"):
 		c.send(value.raw, line)
 	case strings.HasPrefix(method, "client.beta.") && !strings.Contains(method, ".events."):
 		if strings.HasSuffix(method, ".sessions.create") {
-			ended = c.create(&value)
+			ended = c.create(value)
 		}
 		c.other.add(method, value.raw)
 	default:
@@ -145,7 +157,7 @@ func (c *managed) event(r *record) {
 			c.repeated(r, &first)
 			return
 		}
-		c.seen[id] = *r
+		c.seen[id] = record{members: r.members}
 	}
 	c.received(r)
 	form, isMessage := managedEvents[r.kind]
@@ -213,8 +225,12 @@ var managedOther = map[string]bool{
 	"agent.thread_context_compacted": true, "agent.thread_message_sent": true, "agent.thread_message_received": true,
 }
 
-// message adds an event with a message to its thread.
-func (c *managed) message(r *record, form managedForm) {
+// decodeEvent decodes the message of an event, and its other data, which is nil if there is none.
+func (r *record) decodeEvent() {
+	form, isMessage := managedEvents[r.kind]
+	if !isMessage || !r.isObject() {
+		return
+	}
 	content := r.members["content"]
 	names := []string{"content"}
 	if form.block != "" {
@@ -229,18 +245,26 @@ func (c *managed) message(r *record, form managedForm) {
 		content = json.RawMessage("[" + string(block.JSON()) + "]")
 	}
 	if content == nil {
-		c.unknown(r, "the event has no content")
 		return
 	}
 	var m tree.Object
 	m.Text("role", form.role)
 	m.Add("content", content)
-	messages, err := anthropicMessages(m.JSON())
-	if err == nil && len(messages) == 1 && len(messages[0].Parts) == 0 {
+	r.messages, r.invalid = anthropicMessages(m.JSON())
+	r.data = tree.Without(r.raw, names...)
+}
+
+// message adds an event with a message to its thread.
+func (c *managed) message(r *record, form managedForm) {
+	err := r.invalid
+	switch {
+	case form.block == "" && r.members["content"] == nil:
+		c.unknown(r, "the event has no content")
+		return
+	case err == nil && len(r.messages) == 1 && len(r.messages[0].Parts) == 0:
 		c.other.add("empty", r.raw)
 		return
-	}
-	if err == nil && form.block != "" && !hasID(messages) {
+	case err == nil && form.block != "" && !hasID(r.messages):
 		err = &jsonio.SyntaxError{Msg: "the event has no id of the call"}
 	}
 	if err != nil {
@@ -252,7 +276,7 @@ func (c *managed) message(r *record, form managedForm) {
 		c.unknown(&at, err.Msg)
 		return
 	}
-	c.thread(r.text("session_thread_id"), r.line).add(messages, tree.Without(r.raw, names...))
+	c.thread(r.text("session_thread_id"), r.line).add(r.messages, r.data)
 }
 
 // hasID reports whether the calls and results of messages have ids.

@@ -14,13 +14,16 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
 // Records reads a recording whose runs consist of several records, usually one per line.
 type Records interface {
-	// Add reads a value that begins on a line, and returns the runs that have ended.
-	Add(raw json.RawMessage, line int) []Run
+	// Read decodes a value that begins on a line. The function that it returns adds the value to the
+	// runs, and returns the runs that have ended. Several goroutines may call Read; the functions are
+	// called by one, in the order of the values.
+	Read(raw json.RawMessage, line int) (add func() []Run)
 	// Skip notes that a value is invalid. Its messages are missing.
 	Skip()
 	// Runs returns the other runs. It is called last.
@@ -34,6 +37,15 @@ type record struct {
 	raw     json.RawMessage
 	kind    string
 	members map[string]json.RawMessage
+
+	decoded
+}
+
+// decoded is what a reader has decoded of a record before it is added to a run.
+type decoded struct {
+	messages []llm.Message
+	invalid  *jsonio.SyntaxError
+	data     json.RawMessage // without the messages
 }
 
 func newRecord(raw json.RawMessage, line int, path string) record {
@@ -73,13 +85,32 @@ func (r *record) text(names ...string) string {
 	return ""
 }
 
-// elements yields the records of a value: the elements of an array, those of the array in one of the
-// members, or the value itself. It returns the other members of an object with such an array.
-func elements(raw json.RawMessage, line int, names []string, read func(record)) (rest map[string]json.RawMessage) {
-	return splitElements(raw, line, names, func(e Element) { read(newRecord(e.Raw, e.Line, e.Path)) })
+// decodeElements returns the records of the values that elements yields. It decodes those of a long value concurrently.
+func decodeElements(raw json.RawMessage, line int, names []string, decode func(*record)) (records []record, rest map[string]json.RawMessage) {
+	var list []Element
+	rest = elements(raw, line, names, func(e Element) { list = append(list, e) })
+	records = make([]record, len(list))
+	ordered.Each(len(list), len(raw), func(i int) {
+		records[i] = newRecord(list[i].Raw, list[i].Line, list[i].Path)
+		decode(&records[i])
+	})
+	return records, rest
 }
 
-func splitElements(raw json.RawMessage, line int, names []string, read func(Element)) (rest map[string]json.RawMessage) {
+// readEach is [Records.Read] for a value whose records are added one after another.
+func readEach(raw json.RawMessage, line int, decode func(*record), add func(*record) []Run) func() []Run {
+	records, _ := decodeElements(raw, line, nil, decode)
+	return func() (ended []Run) {
+		for i := range records {
+			ended = append(ended, add(&records[i])...)
+		}
+		return ended
+	}
+}
+
+// elements yields the values in a value: the elements of an array, those of the array in one of the
+// members, or the value itself. It returns the other members of an object with such an array.
+func elements(raw json.RawMessage, line int, names []string, read func(Element)) (rest map[string]json.RawMessage) {
 	d := jsonio.NewValidDec(jsonio.View(raw))
 	counted := 0 // the bytes before line
 	list := func(path string) {
@@ -140,7 +171,7 @@ type Element struct {
 // Elements yields the elements of an array, or of the array in a member of an object, that begins
 // on a line; for another value it yields the value.
 func Elements(raw json.RawMessage, line int, member string, read func(Element)) {
-	splitElements(raw, line, []string{member}, read)
+	elements(raw, line, []string{member}, read)
 }
 
 // lists collects values by name.

@@ -40,6 +40,8 @@ type Run struct {
 	Gap int
 	// More are further runs of the same JSON value.
 	More []Run
+	// Record adds the record that the JSON value is to its run; see [Records]. The value is then no run.
+	Record func() []Run
 
 	reader *message.Reader // of the prompt
 }

@@ -72,18 +72,13 @@ func lastElement(list json.RawMessage) (last json.RawMessage) {
 	return last
 }
 
-// AddLangChain reads a message of LangChain and appends it. It returns an error if the message is
-// in an unknown form.
-func (r *Reader) AddLangChain(messages []llm.Message, m json.RawMessage) ([]llm.Message, error) {
-	plain, err := LangChain(m)
-	if err != nil {
-		return messages, err
-	}
+// AddLangChain reads a message that LangChain has returned and appends it.
+func (r *Reader) AddLangChain(messages []llm.Message, plain json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
 	d := jsonio.NewDec(jsonio.View(plain))
 	before := len(messages)
 	messages = r.Add(messages, &d)
-	if d.Err() != nil {
-		return messages[:before], d.Err()
+	if invalid, ok := errors.AsType[*jsonio.SyntaxError](d.Err()); ok {
+		return messages[:before], invalid
 	}
 	for _, added := range messages[before:] {
 		for i, p := range added.Parts {

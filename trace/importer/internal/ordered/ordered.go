@@ -3,8 +3,34 @@ package ordered
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 )
+
+// minSize is the minimum size of what Each does concurrently, in bytes.
+const minSize = 256 << 10
+
+// Each does n tasks, which have a size together. It returns when all are done. It does large ones on all
+// processors.
+func Each(n, size int, do func(int)) {
+	workers := min(n, runtime.GOMAXPROCS(0))
+	if workers < 2 || size < minSize {
+		for i := range n {
+			do(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	group.Wait()
+}
 
 // Queue holds tasks and their results. Its methods are for one goroutine, which also gets the results.
 type Queue[T any] struct {

@@ -50,3 +50,19 @@ func TestOneProcessor(t *testing.T) {
 		t.Error("there is a queue")
 	}
 }
+
+// Each does each task once, and returns when all are done.
+func TestEach(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for _, n := range []int{0, 1, 2, 100} {
+		for _, size := range []int{0, 1 << 20} {
+			done := make([]int, n)
+			ordered.Each(n, size, func(i int) { done[i]++ })
+			for i, times := range done {
+				if times != 1 {
+					t.Errorf("the task %d of %d is done %d times", i, n, times)
+				}
+			}
+		}
+	}
+}

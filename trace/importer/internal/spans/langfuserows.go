@@ -8,6 +8,7 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
+	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -28,15 +29,19 @@ type langfuseRows struct {
 	byID   map[string]*langfuse
 	traces []*langfuse
 	lost   bool
+	size   int // of the recording
 }
 
 // NewLangfuseRows returns a reader of rows of Langfuse.
 func NewLangfuseRows() format.Records { return &langfuseRows{byID: map[string]*langfuse{}} }
 
-// Add implements format.Records.
-func (l *langfuseRows) Add(raw json.RawMessage, line int) []format.Run {
-	format.Elements(raw, line, "", l.row)
-	return nil
+// Read implements format.Records.
+func (l *langfuseRows) Read(raw json.RawMessage, line int) func() []format.Run {
+	return func() []format.Run {
+		l.size += len(raw)
+		format.Elements(raw, line, "", l.row)
+		return nil
+	}
 }
 
 // Skip implements format.Records. The row may be of any trace.
@@ -87,8 +92,8 @@ func (l *langfuseRows) trace(id string, line int) *langfuse {
 
 // Runs implements format.Records.
 func (l *langfuseRows) Runs() (runs []format.Run) {
+	ordered.Each(len(l.traces), l.size, func(i int) { l.traces[i].runs() })
 	for _, t := range l.traces {
-		t.runs()
 		if usage := langfuseUsage(t.run.Meta["trace"]); t.spans == nil && usage != (llm.Usage{}) {
 			t.run.Meta["usage"] = usage.AppendJSON(nil)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/modelcall"
+	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -33,12 +34,15 @@ type langSmith struct {
 	replaced, rest tree.List
 	unknown        []format.Unknown // of no trace
 	lost           bool
+	size           int // of the recording
 }
 
 type langSmithSpan struct {
 	format.Element // of its beginning, with all changes
 
 	id, trace, parent, order string
+	// otherParent is the parent that counts if the order does not have it.
+	otherParent string
 }
 
 // NewLangSmith returns a reader of runs of LangSmith.
@@ -47,61 +51,77 @@ func NewLangSmith() format.Records { return &langSmith{spans: map[string]*langSm
 // langSmithTypes are the types of runs; true for calls of models.
 var langSmithTypes = map[string]bool{"llm": true, "chain": false, "tool": false, "retriever": false, "embedding": false, "prompt": false, "parser": false}
 
-// Add implements format.Records. The runs of a trace may be anywhere.
-func (l *langSmith) Add(raw json.RawMessage, line int) []format.Run {
+// Read implements format.Records. The runs of a trace may be anywhere.
+func (l *langSmith) Read(raw json.RawMessage, line int) func() []format.Run {
+	var elements []format.Element
+	read := func(e format.Element) { elements = append(elements, e) }
 	rest := raw
 	for _, name := range []string{"post", "patch"} {
 		if value := tree.Member(raw, name); len(value) > 0 && value[0] == '[' {
-			format.Elements(raw, line, name, l.span)
+			format.Elements(raw, line, name, read)
 			rest = tree.Without(rest, name)
 		}
 	}
-	switch {
-	case len(rest) == len(raw):
-		format.Elements(raw, line, "", l.span)
-	case rest != nil:
-		for name := range tree.Members(rest) {
-			l.unknown = append(l.unknown, format.Unknown{Line: line, Path: name, Err: errors.New("unknown member: want post and patch")})
-		}
-		l.rest.Add(rest)
+	if len(rest) == len(raw) {
+		rest = nil
+		format.Elements(raw, line, "", read)
 	}
-	return nil
+	spans := make([]langSmithSpan, len(elements))
+	ordered.Each(len(elements), len(raw), func(i int) { spans[i].read(elements[i]) })
+	return func() []format.Run {
+		l.size += len(raw)
+		for i := range spans {
+			l.span(&spans[i])
+		}
+		if rest != nil {
+			for name := range tree.Members(rest) {
+				l.unknown = append(l.unknown, format.Unknown{Line: line, Path: name, Err: errors.New("unknown member: want post and patch")})
+			}
+			l.rest.Add(rest)
+		}
+		return nil
+	}
 }
 
 // Skip implements format.Records.
 func (l *langSmith) Skip() { l.lost = true }
 
-// span adds a run, or the changes of a run.
-func (l *langSmith) span(e format.Element) {
+// read reads the place of a run in its trace.
+func (s *langSmithSpan) read(e format.Element) {
 	var x tree.Index
 	x.Read(e.Raw)
 	text := func(name string) string {
 		text, _ := tree.Text(x.Member(name))
 		return text
 	}
-	order := text("dotted_order")
-	ids := strings.Split(order, ".")
+	s.Element, s.order = e, text("dotted_order")
+	ids := strings.Split(s.order, ".")
 	idOf := func(segment string) string {
 		const uuid = 36
 		return segment[max(0, len(segment)-uuid):]
 	}
-	id := cmp.Or(text("id"), idOf(ids[len(ids)-1]), "#"+strconv.Itoa(len(l.order)))
-	s := l.spans[id]
-	if s == nil {
-		s = &langSmithSpan{Element: e, id: id}
-		l.spans[id] = s
-		l.order = append(l.order, s)
-	} else {
-		var replaced json.RawMessage
-		if s.Raw, replaced = mergeRun(s.Raw, e.Raw); replaced != nil {
-			l.replaced.Add(replaced)
-		}
-	}
-	s.trace, s.order = cmp.Or(s.trace, text("trace_id"), idOf(ids[0])), cmp.Or(s.order, order)
+	s.id, s.trace = cmp.Or(text("id"), idOf(ids[len(ids)-1])), cmp.Or(text("trace_id"), idOf(ids[0]))
 	if n := len(ids); n > 1 {
 		s.parent = idOf(ids[n-2])
 	}
-	s.parent = cmp.Or(s.parent, text("parent_run_id"))
+	s.otherParent = text("parent_run_id")
+}
+
+// span adds a run, or the changes of a run.
+func (l *langSmith) span(read *langSmithSpan) {
+	read.id = cmp.Or(read.id, "#"+strconv.Itoa(len(l.order)))
+	s := l.spans[read.id]
+	if s == nil {
+		read.parent = cmp.Or(read.parent, read.otherParent)
+		l.spans[read.id] = read
+		l.order = append(l.order, read)
+		return
+	}
+	var replaced json.RawMessage
+	if s.Raw, replaced = mergeRun(s.Raw, read.Raw); replaced != nil {
+		l.replaced.Add(replaced)
+	}
+	s.trace, s.order, s.parent = cmp.Or(s.trace, read.trace), cmp.Or(s.order, read.order), cmp.Or(read.parent, s.parent, read.otherParent)
 }
 
 // mergeRun returns a run with its changes, and the members that are not empty and that the changes
@@ -135,9 +155,11 @@ func (l *langSmith) Runs() (runs []format.Run) {
 		}
 		byTrace[s.trace] = append(byTrace[s.trace], s)
 	}
-	for _, trace := range traces {
-		runs = append(runs, l.trace(cmp.Or(trace, "trace"), byTrace[trace])...)
-	}
+	byPlace := make([][]format.Run, len(traces))
+	ordered.Each(len(traces), l.size, func(i int) {
+		byPlace[i] = l.trace(cmp.Or(traces[i], "trace"), byTrace[traces[i]])
+	})
+	runs = slices.Concat(byPlace...)
 	if runs == nil && l.rest != nil {
 		runs = []format.Run{{Name: "trace", Epoch: format.NoEpoch, Meta: map[string]json.RawMessage{}}}
 	}

@@ -70,18 +70,20 @@ func SniffOpenInference(h *format.Head) (format.Layout, bool) {
 	return format.Layout{Elements: true}, !h.CSV && (span || named("openinference.", "llm.", "gen_ai."))
 }
 
-// single adds a span that is an object of its own. Its attributes are its members, or the members of
+// readSingle reads a span that is an object of its own. Its attributes are its members, or the members of
 // attributes, which may be nested. A span without a trace is a trace of its own.
-func (t *Telemetry) single(raw json.RawMessage, line int) {
+func (s *readSpan) readSingle(raw json.RawMessage) {
 	r := spanReader{attributes: map[string]json.RawMessage{}}
+	var x tree.Index
+	x.Read(raw)
 	member := func(path ...string) string {
-		if text := tree.Scalar(raw, path...); text != "" {
+		if text := tree.Scalar(x.Member(path[0]), path[1:]...); text != "" {
 			return text
 		}
-		return tree.Scalar(raw, strings.Join(path, "."))
+		return tree.Scalar(x.Member(strings.Join(path, ".")))
 	}
-	flat := tree.Member(raw, "attributes") == nil
-	for name, value := range tree.Members(raw) {
+	flat := x.Member("attributes") == nil
+	for name, value := range x.All() {
 		switch column, ok := strings.CutPrefix(name, "attributes."); {
 		case ok || flat:
 			flatten(r.attributes, column, value)
@@ -91,8 +93,9 @@ func (t *Telemetry) single(raw json.RawMessage, line int) {
 			r.addEvents(value)
 		}
 	}
-	s := recordedSpan{raw: raw, id: member("context", "span_id"), parent: member("parent_id")}
-	t.add(t.trace(member("context", "trace_id"), line), s, timeOf(member("start_time")), &r, func() json.RawMessage { return r.rest(raw, flat) })
+	s.recordedSpan = recordedSpan{raw: raw, id: member("context", "span_id"), parent: member("parent_id")}
+	s.trace = member("context", "trace_id")
+	s.readCall(timeOf(member("start_time")), &r, func() json.RawMessage { return r.rest(raw, flat) })
 }
 
 // rest returns a span with the attributes that are left.

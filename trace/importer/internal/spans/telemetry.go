@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/looptape/looptape/trace/importer/internal/format"
+	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -27,6 +28,7 @@ type Telemetry struct {
 	seen      map[string]bool
 	// unnamed is the number of traces without an id.
 	unnamed int
+	size    int // of the recording
 }
 
 type spanTrace struct {
@@ -43,34 +45,85 @@ type spanEvent struct {
 	raw        json.RawMessage
 }
 
-// Add reads the spans of a document that begins on a line: a span of OpenInference, or TracesData of OTLP in JSON
+// Read reads the spans of a document that begins on a line: a span of OpenInference, or TracesData of OTLP in JSON
 // (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding), as written or as Tempo
-// exports it, or the export of the HTTP API of Jaeger.
-func (t *Telemetry) Add(raw json.RawMessage, line int) {
-	var x tree.Index
+// exports it, or the export of the HTTP API of Jaeger. The function that it returns adds them. Several
+// goroutines may call Read.
+func (t *Telemetry) Read(raw json.RawMessage, line int) (add func() []format.Run) {
+	var d spanDocument
+	d.read(raw)
+	spans := make([]readSpan, len(d.spans))
+	ordered.Each(len(spans), len(raw), func(i int) {
+		if d.forms[i] == nil {
+			spans[i].readSingle(d.spans[i])
+		} else {
+			spans[i].read(d.spans[i], d.forms[i])
+		}
+	})
+	return func() []format.Run {
+		t.size += len(raw)
+		for _, other := range d.others {
+			t.other(other)
+		}
+		for i := range spans {
+			t.trace(spans[i].trace, line).add(&spans[i])
+		}
+		return nil
+	}
+}
+
+// spanDocument has the spans of a document, with their forms; nil is that of OpenInference. Others are
+// the members of objects with spans, such as the resource of the spans.
+type spanDocument struct {
+	spans  []json.RawMessage
+	forms  []*spanForm
+	others []json.RawMessage
+}
+
+func (d *spanDocument) read(raw json.RawMessage) {
+	var x, trace tree.Index
 	x.Read(raw)
-	lists := []json.RawMessage{x.Member("resourceSpans"), x.Member("batches"), tree.Member(x.Member("trace"), "resourceSpans")}
-	for _, list := range lists {
+	trace.Read(x.Member("trace"))
+	for _, list := range []json.RawMessage{x.Member("resourceSpans"), x.Member("batches"), trace.Member("resourceSpans")} {
 		for _, resource := range tree.Elements(list) {
 			var x tree.Index
 			x.Read(resource)
-			t.others(&x, "scopeSpans", "instrumentationLibrarySpans")
+			d.other(&x, "scopeSpans", "instrumentationLibrarySpans")
 			for _, scope := range tree.Elements(x.First("scopeSpans", "instrumentationLibrarySpans")) {
-				t.spans(scope, &otlp, line)
+				d.list(scope, &otlp)
 			}
 		}
 	}
 	for _, trace := range tree.Elements(x.Member("data")) {
-		t.spans(trace, &jaeger, line)
+		d.list(trace, &jaeger)
 	}
 	if x.First("resourceSpans", "batches", "trace", "data") == nil {
-		t.single(raw, line)
+		d.add(raw, nil)
 		return
 	}
-	t.others(&x, "resourceSpans", "batches", "trace", "data")
-	trace := x.Member("trace")
-	x.Read(trace)
-	t.others(&x, "resourceSpans")
+	d.other(&x, "resourceSpans", "batches", "trace", "data")
+	d.other(&trace, "resourceSpans")
+}
+
+// list adds a list of spans.
+func (d *spanDocument) list(list json.RawMessage, form *spanForm) {
+	var x tree.Index
+	x.Read(list)
+	d.other(&x, "spans")
+	for _, raw := range tree.Elements(x.Member("spans")) {
+		d.add(raw, form)
+	}
+}
+
+func (d *spanDocument) add(span json.RawMessage, form *spanForm) {
+	d.spans, d.forms = append(d.spans, span), append(d.forms, form)
+}
+
+// other keeps the members of an object that are not spans.
+func (d *spanDocument) other(object *tree.Index, spans ...string) {
+	if rest := object.Without(spans...); rest != nil {
+		d.others = append(d.others, rest)
+	}
 }
 
 // spanForm has the names of the members of a span, and of the attributes of its events.
@@ -122,43 +175,45 @@ func objectOf(members map[string]json.RawMessage) json.RawMessage {
 	return o.JSON()
 }
 
-// others keeps the members of an object that are no spans, such as the resource of the spans.
-func (t *Telemetry) others(object *tree.Index, spans ...string) {
-	rest := object.Without(spans...)
-	if rest == nil || t.seen[string(rest)] {
+// other keeps members of objects with spans.
+func (t *Telemetry) other(members json.RawMessage) {
+	if t.seen[string(members)] {
 		return
 	}
 	if t.seen == nil {
 		t.seen = map[string]bool{}
 	}
-	t.seen[string(rest)] = true
-	t.resources.Add(rest)
+	t.seen[string(members)] = true
+	t.resources.Add(members)
 }
 
-// spans keeps a list of spans.
-func (t *Telemetry) spans(list json.RawMessage, form *spanForm, line int) {
-	var x tree.Index
-	x.Read(list)
-	t.others(&x, "spans")
-	for _, raw := range tree.Elements(x.Member("spans")) {
-		r := spanReader{}
-		var span tree.Index
-		span.Read(raw)
-		r.attributes, r.invalid = attributesOf(span.Member(form.attributes))
-		for _, e := range tree.Elements(span.Member(form.events)) {
-			details, _ := attributesOf(tree.Member(e, form.details))
-			name := cmp.Or(tree.Scalar(e, "name"), tree.Scalar(details["event"]))
-			r.events = append(r.events, spanEvent{name, details, e})
-		}
-		s := recordedSpan{raw: raw, id: tree.Scalar(span.Member(form.id)), parent: form.parentOf(&span)}
-		start, _ := strconv.ParseUint(tree.Scalar(span.Member(form.start)), 10, 64)
-		trace := t.trace(tree.Scalar(span.Member(form.trace)), line)
-		t.add(trace, s, start, &r, func() json.RawMessage { return form.rest(raw, &span, &r) })
+// readSpan is a span that is in no trace yet.
+type readSpan struct {
+	recordedSpan
+
+	trace string
+	err   error // the reason why the span cannot be read
+}
+
+// read reads a span of a list.
+func (s *readSpan) read(raw json.RawMessage, form *spanForm) {
+	r := spanReader{}
+	var span tree.Index
+	span.Read(raw)
+	r.attributes, r.invalid = attributesOf(span.Member(form.attributes))
+	for _, e := range tree.Elements(span.Member(form.events)) {
+		details, _ := attributesOf(tree.Member(e, form.details))
+		name := cmp.Or(tree.Scalar(e, "name"), tree.Scalar(details["event"]))
+		r.events = append(r.events, spanEvent{name, details, e})
 	}
+	s.recordedSpan = recordedSpan{raw: raw, id: tree.Scalar(span.Member(form.id)), parent: form.parentOf(&span)}
+	s.trace = tree.Scalar(span.Member(form.trace))
+	start, _ := strconv.ParseUint(tree.Scalar(span.Member(form.start)), 10, 64)
+	s.readCall(start, &r, func() json.RawMessage { return form.rest(raw, &span, &r) })
 }
 
-// add reads the messages and the scores of a span. Rest returns the span with what is left in r.
-func (t *Telemetry) add(trace *spanTrace, s recordedSpan, start uint64, r *spanReader, rest func() json.RawMessage) {
+// readCall reads the messages and the scores of a span. Rest returns the span with what is left in r.
+func (s *readSpan) readCall(start uint64, r *spanReader, rest func() json.RawMessage) {
 	s.scores = r.scores()
 	silent, err := r.unread()
 	if s.call = r.call(); s.call != nil {
@@ -170,15 +225,19 @@ func (t *Telemetry) add(trace *spanTrace, s recordedSpan, start uint64, r *spanR
 			err = fmt.Errorf("the %s of the model call: %w", e.Member, e.Err)
 		}
 	}
-	if s.call == nil && err == nil {
+	if s.err = err; s.call == nil && err == nil {
 		s.silent = silent
 	}
-	trace.report(s, err)
-	trace.spans = append(trace.spans, s)
+}
+
+// add adds a span to its trace.
+func (t *spanTrace) add(s *readSpan) {
+	t.report(&s.recordedSpan, s.err)
+	t.spans = append(t.spans, s.recordedSpan)
 }
 
 // report keeps the reason why a span cannot be read; nil if it can.
-func (t *spanTrace) report(s recordedSpan, err error) {
+func (t *spanTrace) report(s *recordedSpan, err error) {
 	if err != nil {
 		name := cmp.Or(s.id, tree.Scalar(s.raw, "name"))
 		t.unread = append(t.unread, format.Unknown{Line: t.line, Err: fmt.Errorf("span %q: %w", name, err)})
@@ -203,17 +262,24 @@ func (t *Telemetry) trace(id string, line int) *spanTrace {
 	return trace
 }
 
+// IsEmpty reports whether no document was added.
+func (t *Telemetry) IsEmpty() bool { return t.size == 0 }
+
 // Runs returns the conversations of all traces. A run has the messages of its conversation, and
 // the attributes of its last call. Head has the spans of traces without a conversation, and the
 // resources and scopes of all spans. Unread are the model calls of these traces.
 func (t *Telemetry) Runs() (runs []format.Run, head map[string]json.RawMessage, unread []format.Unknown) {
 	var spans tree.List
-	for _, trace := range t.traces {
-		found := spanRuns(trace.spans, trace.id, trace.line, "spans", nil)
-		for _, s := range trace.spans {
-			trace.report(s, s.silent)
+	byTrace := make([][]format.Run, len(t.traces))
+	ordered.Each(len(t.traces), t.size, func(i int) {
+		trace := t.traces[i]
+		byTrace[i] = spanRuns(trace.spans, trace.id, trace.line, "spans", nil)
+		for n := range trace.spans {
+			trace.report(&trace.spans[n], trace.spans[n].silent)
 		}
-		if found != nil {
+	})
+	for i, trace := range t.traces {
+		if found := byTrace[i]; found != nil {
 			found[0].Unknown = trace.unread
 			runs = append(runs, found...)
 			continue
