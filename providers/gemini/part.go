@@ -201,7 +201,7 @@ func (p *part) toolResult() llm.ToolResult {
 }
 
 func (p *part) executed() llm.ToolCall {
-	value := codec.MembersOf(p.value)
+	value := camelNames(codec.MembersOf(p.value))
 	c := llm.ToolCall{
 		ID: memberText(value, "id"), Name: "code_execution", Arguments: codec.CompactText(p.value), ProviderExecuted: true, Opaque: json.RawMessage(codec.CompactText(p.raw)),
 	}

@@ -87,7 +87,7 @@ func (r *run) foreignCall(parts []llm.Part) bool {
 }
 
 // Follow checks the messages that a client sent after a response: the response comes back
-// first, with its calls (INV-01), its text and arguments (INV-05) and its opaque data in the
+// first, with its calls (INV-01), its text and their ids, names and arguments (INV-05) and its opaque data in the
 // same places (INV-22). [Messages] checks the rest of next. The Event of a violation is at,
 // the index of next[0] among the messages of the request. Follow is independent of the
 // messages of the list.
@@ -98,13 +98,17 @@ func (l *List) Follow(at int, response llm.Message, next []llm.Message) []Violat
 		return nil // an empty message is not sent
 	}
 	if len(next) == 0 || next[0].Role != llm.RoleAssistant {
-		s.reportFault(faultRebuilt, "the response is missing, which has %s", brief(response))
+		s.reportFault(faultMissing, "the response is missing, which has %s", echo.Describe(response))
 		return found
 	}
 	repeated := next[0]
 	was, is := echo.ContentOf(response.Parts), echo.ContentOf(repeated.Parts)
 	kept, wrong := echo.RepeatedCalls(response.Parts, repeated.Parts)
+	renamed := echo.RenamedCall(response.Parts, repeated.Parts)
 	switch {
+	case renamed != "":
+		s.reportFault(faultRebuilt, "the response is sent back with another id of the call %q", renamed)
+		return found
 	case kept < was.Calls:
 		s.reportFault(faultDroppedCall, "the response is sent back with %d of its %d calls", kept, was.Calls)
 		return found
@@ -138,19 +142,4 @@ func (l *List) opaqueFault(d echo.Difference) *Fault {
 		return faultRequired
 	}
 	return faultOmitted
-}
-
-func brief(m llm.Message) string {
-	for _, p := range m.Parts {
-		switch p := p.(type) {
-		case llm.ToolCall:
-			return "the call " + quoted(p.ID)
-		case llm.Text:
-			if p.Text != "" {
-				return "the text " + quoted(p.Text)
-			}
-		case llm.Reasoning, llm.Media, llm.ToolResult, llm.Unknown:
-		}
-	}
-	return "other content"
 }

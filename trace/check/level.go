@@ -44,7 +44,8 @@ var (
 	faultSameID      = &Fault{"two calls of one message with the same id", invUniqueIDs, "400 SO-03 SR-03 SA-04 -"}
 	faultReusedID    = &Fault{"an id that is used again in a later message", invUniqueIDs, "- - SR-03 SA-04 -"}
 	faultNoID        = &Fault{"a call without an id", invUniqueIDs, "400 SO-04 400 SA-05 -"}
-	faultRebuilt     = &Fault{"a response that is missing or sent back with other text or arguments", invAppendOnly, "- - - - -"}
+	faultMissing     = &Fault{"a response that is missing (in a recording, its client may have omitted it on purpose: not reported)", invAppendOnly, "- - - - -"}
+	faultRebuilt     = &Fault{"a response that is sent back with another text, or with another id, tool or other arguments of a call", invAppendOnly, "- - - - -"}
 	faultChanged     = &Fault{"a signature or encrypted data that is sent back changed", invOpaqueEcho, "400 400 SR-09 SA-13 400"}
 	faultRequired    = &Fault{"a response without the data that the request needs: the first call of Gemini 3 and later without its signature; Anthropic's thinking, if it is enabled and calls follow; the reasoning item of a call that is sent back with its item id", invOpaqueEcho, "400 - SR-08 SA-15 SG-04"}
 	faultMoved       = &Fault{"signed or encrypted reasoning at another place", invOpaqueEcho, "- - SR-07 SA-14 -"}
@@ -57,7 +58,7 @@ var (
 
 var faults = [...]*Fault{
 	faultUnanswered, faultOrphan, faultTwoResults, faultDroppedCall, faultAddedCall, faultLate,
-	faultOrder, faultSameID, faultReusedID, faultNoID, faultRebuilt, faultChanged,
+	faultOrder, faultSameID, faultReusedID, faultNoID, faultMissing, faultRebuilt, faultChanged,
 	faultRequired, faultMoved, faultOmitted, faultNoMessages, faultNoParts, faultNoText,
 	faultMalformed,
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"encoding/json"
 	"hash/fnv"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -84,14 +85,6 @@ func (q *Request) adapt(response llm.Message, before, next []llm.Message) llm.Me
 	}
 	echo := next[0].Calls()
 	response.Parts = slices.Clone(response.Parts)
-	ids := map[string]bool{}
-	for _, c := range response.Calls() {
-		ids[c.ID] = true
-	}
-	// Some clients generate the ids of calls.
-	renamed := slices.EqualFunc(response.Calls(), echo, func(a, b llm.ToolCall) bool {
-		return a.Name == b.Name && !ids[b.ID]
-	})
 	seen := map[string]bool{}
 	for _, m := range before {
 		for _, c := range m.Calls() {
@@ -110,8 +103,8 @@ func (q *Request) adapt(response llm.Message, before, next []llm.Message) llm.Me
 			continue
 		}
 		at, ok := places[c.ID]
-		newID := c.ID == "" || seen[c.ID] || c.IDGenerated || renamed
-		if newID {
+		newID := c.ID == "" || seen[c.ID] || c.IDGenerated
+		if newID || !ok {
 			at, ok = n, n < len(echo)
 		}
 		if ok {
@@ -246,12 +239,39 @@ func dropReasoningIDs(parts, echo []llm.Part) {
 	}
 }
 
+// thoughts is plain reasoning in a text, as models such as DeepSeek R1 write it. Servers and clients
+// make reasoning of it, or the reverse.
+var thoughts = regexp.MustCompile(`(?s)<think>.*?</think>`)
+
+func withoutThoughts(text string) string {
+	if !strings.Contains(text, "</think>") {
+		return text
+	}
+	return thoughts.ReplaceAllLiteralString(text, "")
+}
+
+// withoutOpaque returns the parts that have a form in every protocol, without opaque data.
+func withoutOpaque(parts []llm.Part) (out []llm.Part) {
+	for _, p := range parts {
+		switch p.(type) {
+		case llm.Reasoning, llm.Unknown:
+		default:
+			out = append(out, editOpaque(p, func(json.RawMessage) json.RawMessage { return nil }))
+		}
+	}
+	return out
+}
+
 // required returns the parts of a response or its echo that a client must send back. Plain
 // reasoning is optional: some providers need it, others refuse it.
 func (q *Request) required(parts []llm.Part) (out []llm.Part) {
 	_, stored := q.Request.Extra["store"] // the codec omits false; the provider stores the items otherwise
 	var details []byte                    // of Chat, whose messages have no places for them among the parts
 	for _, p := range parts {
+		if t, ok := p.(llm.Text); ok {
+			t.Text = withoutThoughts(t.Text)
+			p = t
+		}
 		r, ok := p.(llm.Reasoning)
 		switch {
 		case ok && q.Protocol.Name() == chat:

@@ -197,6 +197,25 @@ func TestRecordingOpaqueLevels(t *testing.T) {
 	}
 }
 
+// A client that continues a conversation in another protocol cannot send opaque data back. It can
+// send the rest back.
+func TestRecordingOtherProtocol(t *testing.T) {
+	hi := []llm.Message{llm.User("hi")}
+	first := watch.Interaction{Number: 1, Protocol: responses.Protocol{}, Request: &llm.Request{Model: "m", Messages: hi}, Response: &llm.Response{
+		Parts: []llm.Part{llm.Reasoning{Opaque: raw(`{"id":"rs_1","encrypted_content":"gAAB"}`)}, llm.Text{Text: "hello", Opaque: raw(`{"id":"msg_1"}`)}, call("a")},
+	}}
+	for text, want := range map[string]int{"hello": 0, "goodbye": 1} {
+		var r watch.Recording
+		if _, err := r.Add(first); err != nil {
+			t.Fatal(err)
+		}
+		found, err := r.Add(watch.Interaction{Number: 2, Protocol: chat.Protocol{}, Request: &llm.Request{Model: "m", Messages: then(hi, llm.Assistant(llm.Text{Text: text}, call("a")), result("a"))}})
+		if err != nil || len(found) != want || want > 0 && found[0].Invariant != "INV-05" {
+			t.Errorf("%q is sent back: found %v; %v; want %d violations of INV-05", text, found, err, want)
+		}
+	}
+}
+
 // A client may send back encrypted content that a later event of the stream replaces, and no
 // other content.
 func TestRecordingSuperseded(t *testing.T) {

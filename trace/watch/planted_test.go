@@ -24,26 +24,80 @@ type planted struct {
 	name, invariant string
 	notes           []string
 	plant           func(messages []llm.Message) ([]llm.Message, bool)
+	// echo is true for a fault in the message that repeats the first response of the recording, the
+	// first of the messages for plant.
+	echo bool
+	ids  bool // the calls must have ids of the provider
 }
 
 var allProtocols = []string{"openai-chat", "openai-responses", "anthropic-messages", "gemini"}
 
 var plantedFaults = []planted{
-	{"a result is dropped", "INV-01", nil, editResults(func(parts []llm.Part) []llm.Part { return parts[1:] }, 1)},
-	{"a result is doubled", "INV-01", nil, editResults(func(parts []llm.Part) []llm.Part { return append(slices.Clone(parts), parts[0]) }, 1)},
-	{"a result has another id", "INV-01", nil, editResults(func(parts []llm.Part) []llm.Part { return renameResult(parts, "other") }, 1)},
-	{"a result has the id of the next one", "INV-01", nil, editResults(func(parts []llm.Part) []llm.Part { return renameResult(parts, parts[1].(llm.ToolResult).ID) }, 2)},
-	{"two results are swapped", "INV-03", allProtocols, editResults(func(parts []llm.Part) []llm.Part {
+	{name: "a result is dropped", invariant: "INV-01", plant: editResults(func(parts []llm.Part) []llm.Part { return parts[1:] }, 1)},
+	{name: "a result is doubled", invariant: "INV-01", plant: editResults(func(parts []llm.Part) []llm.Part { return append(slices.Clone(parts), parts[0]) }, 1)},
+	{name: "a result has another id", invariant: "INV-01", plant: editResults(func(parts []llm.Part) []llm.Part { return renameResult(parts, "other") }, 1)},
+	{name: "a result has the id of the next one", invariant: "INV-01", plant: editResults(func(parts []llm.Part) []llm.Part { return renameResult(parts, parts[1].(llm.ToolResult).ID) }, 2)},
+	{name: "two results are swapped", invariant: "INV-03", notes: allProtocols, plant: editResults(func(parts []llm.Part) []llm.Part {
 		parts = slices.Clone(parts)
 		parts[0], parts[1] = parts[1], parts[0]
 		return parts
 	}, 2)},
-	{"a call has another id", "INV-01", nil, renameCall},
-	{"text of the user is before the results", "INV-02", []string{"openai-responses"}, func(list []llm.Message) ([]llm.Message, bool) {
+	{name: "a call has another id", invariant: "INV-01", plant: renameCall},
+	{name: "text of the user is before the results", invariant: "INV-02", notes: []string{"openai-responses"}, plant: func(list []llm.Message) ([]llm.Message, bool) {
 		at := slices.IndexFunc(list, isResults)
 		return slices.Insert(slices.Clone(list), max(0, at), llm.User("Wait.")), at > 0
 	}},
-	{"a signature is changed", "INV-22", nil, changeSecret},
+	{name: "a signature is changed", invariant: "INV-22", plant: changeSecret},
+	{name: "the arguments of a call are changed", invariant: "INV-05", notes: allProtocols, echo: true, plant: changeCall(func(c *llm.ToolCall) bool {
+		c.Arguments = `{"changed":1}`
+		return true
+	})},
+	{name: "the tool of a call is changed", invariant: "INV-05", notes: allProtocols, echo: true, plant: changeCall(func(c *llm.ToolCall) bool {
+		c.Name += "_2"
+		return true
+	})},
+	{name: "a call and its result have another id", invariant: "INV-05", notes: allProtocols, echo: true, ids: true, plant: changeCall(func(c *llm.ToolCall) bool {
+		c.ID += "_2"
+		return true
+	})},
+	{name: "a text is changed", invariant: "INV-05", notes: allProtocols, echo: true, plant: func(list []llm.Message) ([]llm.Message, bool) {
+		echo, ok := editParts(list[:1], func(p llm.Part) (llm.Part, bool) {
+			t, ok := p.(llm.Text)
+			ok = ok && strings.TrimSpace(t.Text) != ""
+			t.Text += " Changed."
+			return t, ok
+		})
+		return append(echo, list[1:]...), ok
+	}},
+}
+
+// changeCall changes the first call, and its id in its result.
+func changeCall(change func(*llm.ToolCall) bool) func([]llm.Message) ([]llm.Message, bool) {
+	return func(list []llm.Message) ([]llm.Message, bool) {
+		var was, is string
+		echo, ok := editParts(list[:1], func(p llm.Part) (llm.Part, bool) {
+			c, ok := p.(llm.ToolCall)
+			if !ok || c.ProviderExecuted {
+				return nil, false
+			}
+			was = c.ID
+			ok = change(&c)
+			is = c.ID
+			return c, ok
+		})
+		list = append(echo, list[1:]...)
+		for i, m := range list {
+			m.Parts = slices.Clone(m.Parts)
+			for j, p := range m.Parts {
+				if r, isResult := p.(llm.ToolResult); isResult && r.ID == was {
+					r.ID = is
+					m.Parts[j] = r
+				}
+			}
+			list[i] = m
+		}
+		return list, ok
+	}
 }
 
 func isResults(m llm.Message) bool {
@@ -185,7 +239,16 @@ func plantAll(t *testing.T, path string, counts map[string]int) {
 	last := &list[len(list)-1]
 	whole, protocol := last.Request, last.Protocol.Name()
 	for _, f := range plantedFaults {
-		messages, ok := f.plant(whole.Messages)
+		from := 0
+		if f.echo {
+			at := slices.IndexFunc(list, func(x watch.Interaction) bool { return x.Response != nil })
+			from = len(list[at].Request.Messages)
+			if from >= len(whole.Messages) || f.ids && hasNoIDs(list[at].Response) {
+				continue
+			}
+		}
+		messages, ok := f.plant(whole.Messages[from:])
+		messages = slices.Concat(whole.Messages[:from], messages)
 		if !ok || len(whole.Extra["previous_response_id"]) > 0 {
 			continue
 		}
@@ -201,6 +264,10 @@ func plantAll(t *testing.T, path string, counts map[string]int) {
 			t.Errorf("%s: %s: found %q, want %q", path, f.name, found, want)
 		}
 	}
+}
+
+func hasNoIDs(r *llm.Response) bool {
+	return slices.ContainsFunc(r.Message().Calls(), func(c llm.ToolCall) bool { return c.ID == "" || c.IDGenerated })
 }
 
 // levels returns the levels and invariants of the violations of a recording, and its runs.

@@ -12,7 +12,8 @@ import (
 )
 
 // Recording checks recorded requests, in the order in which they were sent. A recording does
-// not show whether a history was rewritten on purpose, so INV-05 is not checked. Its zero value
+// not show whether a client shortened or summarized a history on purpose, so INV-05 is reported
+// only for a response that comes back changed, among the same messages as before. Its zero value
 // is ready. It is for use by one goroutine, and grows as a Monitor does.
 //
 // Requests that continue an earlier one are one run with it. The run has the number of its first
@@ -60,7 +61,7 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Request{Protocol: x.Protocol, Number: x.Number, Session: x.Session, Model: req.Model, Request: req, replaced: replacesSignatures(x.RequestBody)}
+	q := &Request{Protocol: x.Protocol, Number: x.Number, Session: x.Session, Model: req.Model, Request: req, replaced: replacesSignatures(x.RequestBody), recorded: true}
 	c, found, _ := r.monitor.add(q, (*check.List).Sent)
 	if prompt := req.Extra["prompt"]; len(req.Messages) == 0 && len(prompt) > 0 && string(prompt) != "null" {
 		found = nil // the provider stores the messages
@@ -102,7 +103,7 @@ func (r *Recording) unreported(run, number int, found []check.Violation) (out []
 	for _, v := range found {
 		f := fault{run, v.Event, v.Invariant}
 		seen[f]++
-		if v.Invariant == "INV-05" || seen[f] <= r.reported[f] {
+		if seen[f] <= r.reported[f] {
 			continue
 		}
 		r.reported[f]++

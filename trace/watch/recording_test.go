@@ -42,6 +42,7 @@ type asked struct {
 	messages    []llm.Message
 	said        []llm.Part
 	session, id string
+	system      string
 	extra       map[string]json.RawMessage
 }
 
@@ -49,7 +50,7 @@ type asked struct {
 func recorded(p protocol.Protocol, list ...asked) (found []string, runs int) {
 	var r watch.Recording
 	for i, a := range list {
-		x := watch.Interaction{Number: i + 1, Session: a.session, Protocol: p, Request: &llm.Request{Model: "m", Messages: a.messages, Extra: a.extra}}
+		x := watch.Interaction{Number: i + 1, Session: a.session, Protocol: p, Request: &llm.Request{Model: "m", System: a.system, Messages: a.messages, Extra: a.extra}}
 		if a.said != nil {
 			x.Response = &llm.Response{Parts: a.said, ResponseID: a.id}
 		}
@@ -75,6 +76,7 @@ func TestRecording(t *testing.T) {
 	two := then(hi, llm.Assistant(call("a"), call("b")), result("a", "b"))
 	lost := then(hi, llm.Assistant(call("a"), call("b")), result("a"))
 	both := []llm.Part{call("a"), call("b")}
+	const changed = "INV-05 interaction-1 1 the response is sent back with "
 	const sent = `INV-01 interaction-1 1 the request was sent without a result of the call "b" (in interaction 2)`
 	for name, c := range map[string]struct {
 		list []asked
@@ -100,9 +102,43 @@ func TestRecording(t *testing.T) {
 		"a call that was not made": {[]asked{
 			{messages: hi, said: []llm.Part{call("a")}}, {messages: two},
 		}, []string{"INV-01 interaction-1 1 the response is sent back with 2 calls, but the model made 1 (in interaction 2)"}, 1},
-		"a history that was rewritten": {[]asked{
-			{messages: hi, said: assistant("hello").Parts}, {messages: then(hi, assistant("goodbye"), llm.User("so?"))}, {messages: []llm.Message{llm.User("in short: hi")}},
-		}, nil, 2},
+		"another text": {[]asked{
+			{messages: hi, said: assistant("hello").Parts}, {messages: then(hi, assistant("goodbye"), llm.User("so?"))},
+			{messages: then(hi, assistant("goodbye"), llm.User("so?"), assistant("so"), llm.User("and?"))},
+		}, []string{changed + "another text (in interaction 2)"}, 1},
+		"another text, later": {[]asked{
+			{messages: hi, said: assistant("hello").Parts}, {messages: then(hi, assistant("hello"), llm.User("so?")), said: assistant("so").Parts},
+			{messages: then(hi, assistant("goodbye"), llm.User("so?"), assistant("so"), llm.User("and?"))},
+		}, []string{changed + "another text (in interaction 3)"}, 1},
+		"another id": {[]asked{
+			{messages: hi, said: both}, {messages: then(hi, llm.Assistant(call("a"), call("c")), result("a", "c"))},
+		}, []string{changed + `another id of the call "b" (in interaction 2)`}, 1},
+		"other ids, later": {[]asked{
+			{messages: hi, said: both}, {messages: two, said: assistant("fine").Parts},
+			{messages: then(hi, llm.Assistant(call("c"), call("d")), result("c", "d"), assistant("fine"), llm.User("and?"))},
+		}, []string{changed + `another id of the call "a" (in interaction 3)`}, 1},
+		"the same call again, with the other id": {[]asked{
+			{messages: hi, said: both}, {messages: then(hi, llm.Assistant(call("b"), call("a")), result("b", "a"))},
+		}, []string{changed + "its calls in another order (in interaction 2)"}, 1},
+		"a system prompt of another agent": {[]asked{
+			{messages: hi, said: assistant("hello").Parts, system: "Translate."}, {messages: then(hi, assistant("goodbye"), llm.User("so?")), system: "Chat."},
+		}, nil, 1},
+		"another system prompt": {[]asked{
+			{messages: hi, said: both, system: "It is noon."}, {messages: two, said: assistant("fine").Parts, system: "It is one."},
+		}, nil, 1},
+		"a response that is omitted": {[]asked{{messages: hi, said: assistant("hello").Parts}, {messages: then(hi, llm.User("so?"))}}, nil, 1},
+		"a summary":                  {[]asked{{messages: hi, said: both}, {messages: two, said: assistant("fine").Parts}, {messages: []llm.Message{llm.User("in short: hi")}}}, nil, 2},
+		"a summary after the first message": {[]asked{
+			{messages: hi, said: both}, {messages: two, said: assistant("fine").Parts}, {messages: then(hi, assistant("it was fine"), llm.User("and?"))},
+		}, nil, 1},
+		"a step that is omitted": {[]asked{
+			{messages: hi, said: []llm.Part{call("a")}}, {messages: then(hi, llm.Assistant(call("a")), result("a")), said: []llm.Part{call("b")}},
+			{messages: then(hi, llm.Assistant(call("b")), result("b"))},
+		}, nil, 1},
+		"thoughts in the text": {[]asked{
+			{messages: hi, said: assistant("<think>hm</think>hello").Parts}, {messages: then(hi, assistant("hello"), llm.User("so?")), said: assistant("so").Parts},
+			{messages: then(hi, assistant("hello"), llm.User("so?"), assistant("<think>\noh\n</think>\nso"), llm.User("and?"))},
+		}, nil, 1},
 		"no messages":       {[]asked{{}}, []string{"INV-24 interaction-1 -1 the request has no messages"}, 1},
 		"two conversations": {[]asked{{messages: hi}, {messages: []llm.Message{llm.User("ho")}}, {messages: two}}, nil, 2},
 		"two sessions":      {[]asked{{messages: hi, session: "a"}, {messages: hi, session: "b"}, {messages: lost, session: "b"}}, []string{strings.Replace(strings.Replace(sent, "interaction-1", "interaction-2", 1), "interaction 2", "interaction 3", 1)}, 2},

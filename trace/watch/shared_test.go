@@ -19,13 +19,13 @@ type counts struct {
 	Checked, Runs, Found       int
 }
 
-// Nothing is found in recordings of others that the providers took; those of charm's
-// fantasy are in conformance.
+// Nothing is found in recordings of others that the providers took, except the calls that a plugin of
+// ADK changes; those of charm's fantasy are in conformance.
 func TestSharedRecordings(t *testing.T) {
 	for folder, want := range map[string]counts{
 		"go-vcr":          {Files: 9, Exchanges: 18},
 		"other-recorders": {Files: 8, Exchanges: 9, None: 17},
-		"adk-go-httprr":   {Files: 47, Exchanges: 126, Answered: 125, None: 9, Checked: 126, Runs: 64},
+		"adk-go-httprr":   {Files: 47, Exchanges: 126, Answered: 125, None: 9, Checked: 126, Runs: 64, Found: 3},
 	} {
 		t.Run(folder, func(t *testing.T) {
 			var got counts

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -55,6 +56,7 @@ type Request struct {
 	Request *llm.Request
 
 	replaced bool // values replace signatures of Gemini
+	recorded bool // the history may have been replaced on purpose; see isChange
 }
 
 func (q *Request) key() string { return cmp.Or(q.Session, q.Model) }
@@ -106,9 +108,13 @@ type received struct {
 	hash      uint64        // of the conversation
 	request   int           // the first
 	session   string        // of the client
+	protocol  string        // of the first request
 	continued bool          // by a request
 	// superseded is encrypted content that a stream replaced by later content of the same item.
 	superseded map[string]bool
+	systems    map[uint64]bool // hashes of the system prompts, in a recording
+	repeated   bool            // a request repeats a response, in a recording
+	next       uint64          // hash of the message after the repeated response; see following
 }
 
 // Sessions returns the sessions with requests, sorted.
@@ -176,7 +182,14 @@ func (w *Monitor) add(q *Request, done func(*check.List) []check.Violation) (c *
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.memory(q.key())
-	if sound {
+	if q.recorded && sound && before != nil {
+		next := q.Request.Messages[known:]
+		if len(found) > 0 && !m.isChange(q, before, next) {
+			found = nil
+		}
+		before.repeat(next)
+	}
+	if sound && !q.recorded {
 		found = m.rewritten(c, known, found)
 	}
 	m.invalid[c.Hash()] = len(found) > 0
@@ -219,7 +232,14 @@ func (q *Request) followAs(known int, before *received, next []llm.Message) (fou
 		next[0] = joinTexts(next[0])
 	}
 	next[0].Parts = q.required(next[0].Parts)
+	other := before.protocol != q.Protocol.Name()
+	if other {
+		next[0].Parts, next[0].Opaque = withoutOpaque(next[0].Parts), nil
+	}
 	for _, m := range slices.Backward(before.responses) {
+		if other {
+			m.Parts, m.Opaque = withoutOpaque(m.Parts), nil
+		}
 		m.Parts = q.required(before.withSuperseded(m.Parts, next[0].Parts))
 		m = q.adapt(m, q.Request.Messages[:known], next)
 		if id := textMember(member(jsonio.View(m.Opaque), "container"), "id"); id == "" || string(q.Request.Extra["container"]) == quoted(id) { // Anthropic has it at the top of the request
@@ -231,10 +251,52 @@ func (q *Request) followAs(known int, before *received, next []llm.Message) (fou
 			return nil
 		}
 	}
-	if q.Session == "" && !related(before.responses, next[0]) {
+	if !q.recorded && q.Session == "" && !related(before.responses, next[0]) {
 		return nil // the conversation of another client, which begins the same
 	}
 	return found
+}
+
+// isChange reports whether recorded messages that differ from the responses are a change of one of
+// them, and not another conversation or a history that was shortened or summarized: they begin with
+// a message of the assistant, which is related to a response or follows the same system prompt, and
+// is not the response to other messages. The message after it is the one that followed the response
+// before, if there was one.
+func (m *memory) isChange(q *Request, before *received, next []llm.Message) bool {
+	isSame := related(before.responses, next[0]) || before.systems[systemHash(q.Request)]
+	other := m.byContent[contentKey(next[0])]
+	return next[0].Role == llm.RoleAssistant && isSame && (len(other) == 0 || slices.Contains(other, before)) &&
+		(!before.repeated || before.next == following(next))
+}
+
+// repeat records the message after a repeated response.
+func (h *received) repeat(next []llm.Message) {
+	if !h.repeated && next[0].Role == llm.RoleAssistant && related(h.responses, next[0]) {
+		h.repeated, h.next = true, following(next)
+	}
+}
+
+// following returns a hash of the second message, without the ids of its results; 0 if there is
+// none.
+func following(next []llm.Message) uint64 {
+	if len(next) < 2 {
+		return 0
+	}
+	m := next[1]
+	m.Parts = slices.Clone(m.Parts)
+	for i, p := range m.Parts {
+		if r, ok := p.(llm.ToolResult); ok {
+			r.ID = ""
+			m.Parts[i] = r
+		}
+	}
+	return (&prefix{Hash64: fnv.New64a()}).add(m)
+}
+
+func systemHash(req *llm.Request) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(req.System)) // a hash returns no error
+	return h.Sum64()
 }
 
 func quoted(s string) string { return string(jsonio.AppendString(nil, s)) }
@@ -251,7 +313,8 @@ func related(responses []llm.Message, m llm.Message) bool {
 				return true
 			}
 		}
-		if response.Text() != "" && strings.TrimSpace(response.Text()) == strings.TrimSpace(m.Text()) {
+		text := strings.TrimSpace(withoutThoughts(response.Text()))
+		if text != "" && text == strings.TrimSpace(withoutThoughts(m.Text())) {
 			return true
 		}
 		for _, c := range response.Calls() {
@@ -372,8 +435,14 @@ func (w *Monitor) AddResponse(c *Conversation, response llm.Message) {
 	m, hash := w.memory(c.request.key()), c.Hash()
 	h := m.byHash[hash]
 	if h == nil {
-		h = &received{hash: hash, request: c.request.Number, session: c.request.Session}
+		h = &received{hash: hash, request: c.request.Number, session: c.request.Session, protocol: c.request.Protocol.Name()}
 		m.byHash[hash] = h
+	}
+	if c.request.recorded {
+		if h.systems == nil {
+			h.systems = map[uint64]bool{}
+		}
+		h.systems[systemHash(c.request.Request)] = true
 	}
 	text := string(response.AppendJSON(nil))
 	if slices.ContainsFunc(h.responses, func(m llm.Message) bool { return string(m.AppendJSON(nil)) == text }) {

@@ -39,6 +39,22 @@ func PartName(p llm.Part) string {
 	return "nothing"
 }
 
+// Describe returns the first call or text of a message.
+func Describe(m llm.Message) string {
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case llm.ToolCall:
+			return "the call " + strconv.Quote(p.ID)
+		case llm.Text:
+			if p.Text != "" {
+				return "the text " + strconv.Quote(p.Text)
+			}
+		case llm.Reasoning, llm.Media, llm.ToolResult, llm.Unknown:
+		}
+	}
+	return "other content"
+}
+
 // Difference is the first difference between the opaque data of a response and its echo.
 type Difference struct {
 	Kind Kind
@@ -320,6 +336,40 @@ func RepeatedCalls(response, echo []llm.Part) (found int, wrong string) {
 		}
 	}
 	return found, wrong
+}
+
+// RenamedCall returns the first call with another id in the echo, if that has the same number of
+// calls in the same order, and each one has its id or, with an id that no call of the response has,
+// its name or its arguments. Otherwise it returns "".
+func RenamedCall(response, echo []llm.Part) (id string) {
+	was, is := clientCalls(response), clientCalls(echo)
+	if len(was) != len(is) {
+		return ""
+	}
+	ids := make(map[string]bool, len(was))
+	for _, c := range was {
+		ids[c.ID] = true
+	}
+	for i, c := range was {
+		now := is[i]
+		switch {
+		case now.ID == c.ID:
+		case ids[now.ID] || now.Name != c.Name && now.Arguments != c.Arguments:
+			return ""
+		default:
+			id = cmp.Or(id, c.ID)
+		}
+	}
+	return id
+}
+
+func clientCalls(parts []llm.Part) (calls []llm.ToolCall) {
+	for _, p := range parts {
+		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
+			calls = append(calls, c)
+		}
+	}
+	return calls
 }
 
 // few is the number of parts that are searched before there is an index.
