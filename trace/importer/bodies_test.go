@@ -329,11 +329,3 @@ func TestBatches(t *testing.T) {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 }
-
-// Logs of OTLP, which looptape does not read, are refused with the nearest format.
-func TestTelemetryLogs(t *testing.T) {
-	_, err := importer.Open("file", strings.NewReader(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"gen_ai.client.inference.operation.details"}]}]}]}`))
-	if err == nil || !strings.Contains(err.Error(), `the first object has the members "resourceLogs"; the nearest format is otel, which also has "resourceSpans"`) {
-		t.Errorf("error %v, want one with the nearest format", err)
-	}
-}

@@ -82,11 +82,10 @@ func (e *unknownError) Unwrap() error { return e.error }
 func (e *unknownError) HasMessages() bool { return e.messages }
 
 // hasMessages reports whether the beginning of a JSON file has members with the names of those of a
-// message, a response or a log of OpenTelemetry.
+// message or a response.
 func hasMessages(h *format.Head) bool {
 	return !h.CSV && (h.Contains(`"role"`) && h.Contains(`"content"`, `"parts"`) ||
-		h.Contains(`"choices"`) && h.Contains(`"message"`) || h.Contains(`"candidates"`) && h.Contains(`"parts"`) ||
-		h.Contains(`"resourceLogs"`) && h.Contains(`"gen_ai.`))
+		h.Contains(`"choices"`) && h.Contains(`"message"`) || h.Contains(`"candidates"`) && h.Contains(`"parts"`))
 }
 
 const convertHint = "map the members of other rows with --case and --score of looptape eval, or convert the file to a list of messages (docs/recordings.md)"

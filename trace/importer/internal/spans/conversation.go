@@ -27,6 +27,8 @@ type recordedSpan struct {
 	call  *modelCall
 	rest  json.RawMessage
 	usage llm.Usage // in addition to that of the call
+	// unused is the usage of a span of a model call whose messages are elsewhere.
+	unused llm.Usage
 	// silent is the reason why the span of a model call has no messages; nil if it has, or if another
 	// layer of the same call has them.
 	silent error

@@ -292,7 +292,7 @@ func (s *spanReader) spanCall(attributes map[string]json.RawMessage) llm.ToolCal
 // scores.
 func (s *spanReader) scores() (scores []format.Score) {
 	for _, e := range s.events {
-		if value := e.attributes["gen_ai.evaluation.score.value"]; e.name == "gen_ai.evaluation.result" && !tree.IsNull(value) {
+		if value := e.attributes["gen_ai.evaluation.score.value"]; e.name == scoreEvent && !tree.IsNull(value) {
 			scores = append(scores, format.ScoreOf(tree.Scalar(e.attributes["gen_ai.evaluation.name"]), value))
 		}
 	}

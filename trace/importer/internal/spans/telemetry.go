@@ -13,9 +13,9 @@ import (
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
-// SniffTelemetry recognizes spans of OpenTelemetry.
+// SniffTelemetry recognizes spans of OpenTelemetry, and its logs with events of model calls.
 func SniffTelemetry(h *format.Head) (format.Layout, bool) {
-	return format.Layout{Elements: true}, h.Has("resourceSpans", "batches") || h.Has("trace", "data") && h.Contains(`"spans"`)
+	return format.Layout{Elements: true}, h.Has("resourceSpans", "batches") || h.Has("trace", "data") && h.Contains(`"spans"`) || h.Has("resourceLogs") && h.Contains(`"gen_ai.`)
 }
 
 // Telemetry collects model calls from spans. The spans of a trace may be anywhere in a
@@ -35,6 +35,8 @@ type spanTrace struct {
 	id    string
 	line  int
 	spans []recordedSpan
+	// records are those of logs, until all spans are there.
+	records []logRecord
 	// unread are the model calls whose messages cannot be read.
 	unread []format.Unknown
 }
@@ -68,6 +70,9 @@ func (t *Telemetry) Read(raw json.RawMessage, line int) (add func() []format.Run
 		for i := range spans {
 			t.trace(spans[i].trace, line).add(&spans[i])
 		}
+		for i := range d.records {
+			t.trace(d.records[i].trace, line).addRecord(&d.records[i])
+		}
 		return nil
 	}
 }
@@ -75,9 +80,10 @@ func (t *Telemetry) Read(raw json.RawMessage, line int) (add func() []format.Run
 // spanDocument has the spans of a document, with their forms; nil is that of OpenInference. Others are
 // the members of objects with spans, such as the resource of the spans.
 type spanDocument struct {
-	spans  []json.RawMessage
-	forms  []*spanForm
-	others []json.RawMessage
+	spans   []json.RawMessage
+	forms   []*spanForm
+	others  []json.RawMessage
+	records []logRecord // of logs
 }
 
 func (d *spanDocument) read(raw json.RawMessage) {
@@ -97,11 +103,12 @@ func (d *spanDocument) read(raw json.RawMessage) {
 	for _, trace := range tree.Elements(x.Member("data")) {
 		d.list(trace, &jaeger)
 	}
-	if x.First("resourceSpans", "batches", "trace", "data") == nil {
+	d.logs(x.Member("resourceLogs"))
+	if x.First("resourceSpans", "batches", "trace", "data", "resourceLogs") == nil {
 		d.add(raw, nil)
 		return
 	}
-	d.other(&x, "resourceSpans", "batches", "trace", "data")
+	d.other(&x, "resourceSpans", "batches", "trace", "data", "resourceLogs")
 	d.other(&trace, "resourceSpans")
 }
 
@@ -225,8 +232,8 @@ func (s *readSpan) readCall(start uint64, r *spanReader, rest func() json.RawMes
 			err = fmt.Errorf("the %s of the model call: %w", e.Member, e.Err)
 		}
 	}
-	if s.err = err; s.call == nil && err == nil {
-		s.silent = silent
+	if s.err = err; s.call == nil && err == nil && silent != nil {
+		s.silent, s.unused = silent, r.usage()
 	}
 }
 
@@ -239,7 +246,7 @@ func (t *spanTrace) add(s *readSpan) {
 // report keeps the reason why a span cannot be read; nil if it can.
 func (t *spanTrace) report(s *recordedSpan, err error) {
 	if err != nil {
-		name := cmp.Or(s.id, tree.Scalar(s.raw, "name"))
+		name := cmp.Or(s.id, tree.Scalar(s.raw, "name"), s.parent)
 		t.unread = append(t.unread, format.Unknown{Line: t.line, Err: fmt.Errorf("span %q: %w", name, err)})
 	}
 }
@@ -273,6 +280,7 @@ func (t *Telemetry) Runs() (runs []format.Run, head map[string]json.RawMessage, 
 	byTrace := make([][]format.Run, len(t.traces))
 	ordered.Each(len(t.traces), t.size, func(i int) {
 		trace := t.traces[i]
+		trace.addLogs()
 		byTrace[i] = spanRuns(trace.spans, trace.id, trace.line, "spans", nil)
 		for n := range trace.spans {
 			trace.report(&trace.spans[n], trace.spans[n].silent)

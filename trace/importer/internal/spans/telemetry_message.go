@@ -130,12 +130,6 @@ func isListOf(list json.RawMessage, member string) bool {
 	return len(list) > 0 && list[0] == '['
 }
 
-// openAI reads a message in OpenAI's form; nil if it is not one.
-func (s *spanReader) openAI(raw json.RawMessage) []llm.Message {
-	d := jsonio.NewDec(jsonio.View(raw))
-	return s.reader.Add(nil, &d)
-}
-
 // choiceEvent is the event with one of the alternative responses of a call.
 const choiceEvent = "gen_ai.choice"
 
@@ -153,22 +147,19 @@ func (s *spanReader) byEvents() (call modelcall.Call) {
 		if role == "" {
 			continue
 		}
-		a := e.attributes
-		if index, _ := strconv.Atoi(tree.Scalar(a["index"])); e.name == choiceEvent && index > 0 {
+		if index, _ := strconv.Atoi(tree.Scalar(e.attributes["index"])); e.name == choiceEvent && index > 0 {
 			alternatives = max(alternatives, index+1)
 			continue
 		}
-		if m := tree.Embedded(a["message"]); m != nil && m[0] == '{' {
-			a = maps.Collect(tree.Members(m))
-		}
-		content := a["content"]
-		if content == nil && e.name == choiceEvent {
-			content = e.attributes["message"]
-		}
-		messages := s.openAI(message.OpenAI(role, content, a["id"], tree.Embedded(a["tool_calls"])))
-		if e.name == choiceEvent {
+		messages, err := s.eventMessages(e, role)
+		switch {
+		case errors.Is(err, errSilent):
+			return modelcall.Call{}
+		case err != nil:
+			call.Errs = append(call.Errs, modelcall.Error{Member: e.name, Err: err})
+		case e.name == choiceEvent:
 			call.Output = append(call.Output, messages...)
-		} else {
+		default:
 			call.Input = append(call.Input, messages...)
 		}
 	}
@@ -176,6 +167,71 @@ func (s *spanReader) byEvents() (call modelcall.Call) {
 		call.Errs = append(call.Errs, modelcall.Alternatives(choiceEvent, alternatives))
 	}
 	return call
+}
+
+// eventMessages reads the message of an event. Its content is a text, or in the form of the provider, also
+// as a string with JSON. It returns errSilent if the recorder did not capture the content.
+func (s *spanReader) eventMessages(e spanEvent, role string) ([]llm.Message, error) {
+	a := e.attributes
+	content := a["content"]
+	if m := tree.Embedded(a["message"]); len(m) > 0 && m[0] == '{' {
+		a = maps.Collect(tree.Members(m))
+		content = a["content"]
+	} else if content == nil && e.name == choiceEvent {
+		content = a["message"]
+	}
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if name != "tool_calls" && message.IsToolMember(name, a[name]) {
+			return nil, fmt.Errorf("the message has the unknown member %q", name)
+		}
+	}
+	if list := tree.Embedded(content); tree.First(tree.Element(list, "0"), "type", "text", "toolUse", "toolResult") != nil {
+		content = list
+	}
+	var id json.RawMessage
+	switch {
+	case tree.IsNull(content) && (role == "user" || role == "system"):
+		return nil, errSilent
+	case tree.Field(content, "parts") != nil: // of Gemini
+		messages := s.reader.Contents(content)
+		for i := range messages {
+			if role == "assistant" && messages[i].Role == llm.RoleUser {
+				messages[i].Role = llm.RoleAssistant // without a role
+			}
+		}
+		return messages, nil
+	case role == "tool" && tree.Member(tree.Element(content, "0"), "toolResult") != nil:
+		role = "user"
+	case role == "tool":
+		if id = a["id"]; !tree.IsNull(content) {
+			content = message.ResultContent(content)
+		}
+	}
+	calls := tree.Embedded(a["tool_calls"])
+	if tree.IsNull(content) || content[0] != '[' {
+		return s.openAI(role, content, id, calls)
+	}
+	messages, err := s.openAI(role, content, id, nil)
+	if err != nil || tree.IsNull(calls) || slices.ContainsFunc(messages, func(m llm.Message) bool { return len(m.Calls()) > 0 }) {
+		return messages, err
+	}
+	with, err := s.openAI(role, nil, nil, calls)
+	if err != nil || len(messages) == 0 || len(with) == 0 {
+		return with, err
+	}
+	last := &messages[len(messages)-1]
+	last.Parts = slices.Concat(last.Parts, with[0].Parts)
+	return messages, nil
+}
+
+// openAI reads a message with these members.
+func (s *spanReader) openAI(role string, content, callID, calls json.RawMessage) ([]llm.Message, error) {
+	d := jsonio.NewDec(jsonio.View(message.OpenAI(role, content, callID, calls)))
+	messages := s.reader.Add(nil, &d)
+	if invalid, ok := errors.AsType[*jsonio.SyntaxError](d.Err()); ok {
+		return nil, fmt.Errorf("%s: %s", invalid.Path, invalid.Msg)
+	}
+	return messages, d.Err()
 }
 
 // indexed reads the attributes of OpenLLMetry (github.com/traceloop/openllmetry). Each has a
@@ -282,8 +338,9 @@ func (s *spanReader) unread() (silent, err error) {
 	if kind != "" && !openInferenceKinds[kind] {
 		return nil, fmt.Errorf("unknown %s %q", spanKind, kind)
 	}
-	if modelOperations[operation] || operation == "" && model != nil || kind == "LLM" {
-		silent = errors.New("the model call has no messages, as gen_ai.input.messages: let the recorder capture message content")
+	byEvents := slices.ContainsFunc(s.events, func(e spanEvent) bool { return messageEvents[e.name] != "" })
+	if modelOperations[operation] || operation == "" && (model != nil || byEvents) || kind == "LLM" {
+		silent = errSilent
 	}
 	return silent, nil
 }
