@@ -333,7 +333,7 @@ func response(r *llm.ToolResult, read string) string {
 	if r.IsError {
 		key = "error"
 	}
-	return `{"` + key + `":` + codec.Quote(text) + "}"
+	return codec.QuoteIn(`{"`+key+`":`, text, "}")
 }
 
 // textOf returns the text of a response: its only member result, output or error, or the

@@ -192,7 +192,7 @@ func (p *part) toolResult() llm.ToolResult {
 	}
 	// Keep the response only if the codec would write it differently.
 	rest := r.rest
-	if response(&out, "") != codec.CompactText(r.response) {
+	if written := response(&out, ""); written != r.response && written != codec.CompactText(r.response) {
 		rest.AddRaw("response", read)
 	}
 	out.Opaque = p.opaque(rest)

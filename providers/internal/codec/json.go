@@ -162,7 +162,7 @@ func EachMember[T JSON](object T) iter.Seq2[string, string] {
 		if !jsonio.IsObject(text) {
 			return
 		}
-		d := jsonio.NewDec(text)
+		d := jsonio.NewValidDec(text)
 		for key := range d.Members() {
 			if !yield(key, d.Raw()) {
 				return

@@ -18,7 +18,11 @@ type Members []Member
 // MembersOf returns the members of an object, except null. Other values have no members.
 func MembersOf[T JSON](object T) (m Members) {
 	for key, raw := range EachMember(object) {
-		m.AddRaw(key, raw)
+		if raw[0] == '"' {
+			m = append(m, Member{key, raw}) // it may be long
+		} else {
+			m.AddRaw(key, raw)
+		}
 	}
 	return m
 }
@@ -86,7 +90,13 @@ func (m Members) Object() json.RawMessage {
 }
 
 // Quote returns a string as JSON.
-func Quote(s string) string { return string(jsonio.AppendString(nil, s)) }
+func Quote(s string) string { return QuoteIn("", s, "") }
+
+// QuoteIn returns a string as JSON between two other texts.
+func QuoteIn(before, s, after string) string {
+	dst := make([]byte, 0, len(before)+len(s)+len(s)/16+len(`""`)+len(after))
+	return jsonio.View(append(jsonio.AppendString(append(dst, before...), s), after...))
+}
 
 // SetExtra sets a member of req.Extra.
 func SetExtra(req *llm.Request, key string, raw json.RawMessage) {
