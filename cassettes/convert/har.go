@@ -12,8 +12,11 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -107,23 +110,49 @@ func (r *reader) har(members *harMembers) error {
 	r.Format, r.Metadata.Recorder = HAR, strings.TrimSpace(log.Creator.Name+" "+log.Creator.Version)
 	at, counted := 0, 0
 	line := 1 // at the offset counted
-	for _, raw := range log.Entries {
-		at += bytes.Index(r.src[at:], raw)
+	for i, read := range readEntries(log.Entries, log.Creator.Name == "Polly.JS") {
+		at += bytes.Index(r.src[at:], log.Entries[i])
 		line += bytes.Count(r.src[counted:at], []byte("\n"))
 		r.line, counted = line, at
-		var e harEntry
-		if err := e.unmarshal(raw); err != nil {
-			return r.add(nil, r.jsonError(err, at))
+		if read.invalid != nil {
+			return r.add(nil, r.jsonError(read.invalid, at))
 		}
-		if err := r.add(e.interaction(log.Creator.Name == "Polly.JS")); err != nil {
+		if err := r.add(read.x, read.err); err != nil {
 			return err
 		}
 		if r.Metadata.Recorded.IsZero() {
-			r.Metadata.Recorded = startedAt(e.Started)
+			r.Metadata.Recorded = startedAt(read.started)
 		}
-		at += len(raw)
+		at += len(log.Entries[i])
 	}
 	return nil
+}
+
+// readEntry is an entry that was read.
+type readEntry struct {
+	x            *recording.Interaction
+	started      string
+	invalid, err error // of the JSON, and of what is in it
+}
+
+// readEntries reads entries on all processors.
+func readEntries(raw []json.RawMessage, polly bool) []readEntry {
+	read := make([]readEntry, len(raw))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(raw)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(raw)); i = next.Add(1) - 1 {
+				var e harEntry
+				if read[i].invalid = e.unmarshal(raw[i]); read[i].invalid == nil {
+					read[i].started = e.Started
+					read[i].x, read[i].err = e.interaction(polly)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return read
 }
 
 var errWebSocket = errors.New("messages of WebSocket are not supported: export the file again without this entry")

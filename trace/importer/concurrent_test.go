@@ -29,6 +29,28 @@ func setProcessors(tb testing.TB, n int) {
 	tb.Cleanup(func() { runtime.GOMAXPROCS(old) })
 }
 
+// exchangesOf returns all that is read of the exchanges of a recording, in order.
+func exchangesOf(tb rapid.TB, file []byte) (items []string) {
+	tb.Helper()
+	src, err := importer.Open("file", bytes.NewReader(file))
+	if err != nil {
+		return nil
+	}
+	for e, err := range src.Exchanges() {
+		var b bytes.Buffer
+		fmt.Fprintln(&b, err, e.Incomplete, e.Unknown, e.Number, e.Line, e.Session, e.Title, string(e.Body), string(e.RequestBody))
+		if e.Request != nil {
+			b.Write(e.Request.AppendJSON(nil))
+		}
+		if e.Response != nil {
+			m := e.Response.Message()
+			fmt.Fprintf(&b, "%s %s %+v", m.AppendJSON(nil), e.Response.FinishReason, e.Response.Usage)
+		}
+		items = append(items, b.String())
+	}
+	return items
+}
+
 // everything returns all that is read of a recording, in order.
 func everything(tb rapid.TB, r io.Reader) (items []string) {
 	tb.Helper()
@@ -61,9 +83,12 @@ func everything(tb rapid.TB, r io.Reader) (items []string) {
 func compareProcessors(tb rapid.TB, name string, file []byte) {
 	tb.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	want := everything(tb, bytes.NewReader(file))
+	want, exchanges := everything(tb, bytes.NewReader(file)), exchangesOf(tb, file)
 	for _, n := range []int{2, 4} {
 		runtime.GOMAXPROCS(n)
+		if got := exchangesOf(tb, file); !slices.Equal(exchanges, got) {
+			tb.Fatalf("%s: the exchanges differ (-want +got):\n%.3000s", name, cmp.Diff(exchanges, got))
+		}
 		for way, r := range map[string]io.Reader{"a file": bytes.NewReader(file), "a stream": iotest.HalfReader(bytes.NewReader(file))} {
 			got := everything(tb, r)
 			if n := len(want); !slices.Equal(want, got) {
@@ -102,7 +127,7 @@ func TestProcessorsInSharedFiles(t *testing.T) {
 		t.Skip("the data sets are not there: ", err)
 	}
 	for _, set := range sets {
-		if !set.IsDir() || strings.Contains(set.Name(), "cassettes") || set.Name() == "wire" { // recordings of HTTP
+		if !set.IsDir() {
 			continue
 		}
 		t.Run(set.Name(), func(t *testing.T) {
@@ -178,7 +203,7 @@ func TestProcessorsStop(t *testing.T) {
 	defer importer.SetBatchSize(1)()
 	setProcessors(t, 4)
 	files := map[string][]byte{"langchain": bytes.Repeat([]byte(`{"messages":[{"type":"human","content":"`+strings.Repeat("a", 5000)+`","additional_kwargs":{}}]}`+"\n"), 60)}
-	for _, format := range []string{"messages", "inspect", "rows", "tau-bench", "otel"} {
+	for _, format := range []string{"messages", "inspect", "rows", "tau-bench", "otel", "har"} {
 		files[format] = templates[format].generate(300_000)
 	}
 	for format, file := range files {
@@ -285,7 +310,7 @@ func TestProcessorsWait(t *testing.T) {
 
 // BenchmarkImportLarge reads a file of 32 MiB. Compare the time for one processor and for several.
 func BenchmarkImportLarge(b *testing.B) {
-	for _, format := range []string{"claude-code", "codex", "inspect", "langsmith", "messages", "openinference", "otel", "rows", "tau2-bench"} {
+	for _, format := range []string{"claude-code", "codex", "har", "inspect", "langsmith", "messages", "openinference", "otel", "rows", "tau2-bench", "vcrpy"} {
 		b.Run(format, func(b *testing.B) { benchmarkImport(b, format, templates[format].generate(32<<20)) })
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/importer/internal/body"
 	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -190,48 +191,107 @@ func (f *failure) json() json.RawMessage {
 // exchanges. Either Exchanges or Runs may be used, once.
 func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
 	return func(yield func(Exchange, error) bool) {
-		if s.http == nil {
+		s.eachExchange(false, func(e *task, err error) bool { return yield(e.Exchange, err) })
+	}
+}
+
+// task is an exchange that is read concurrently with others.
+type task struct {
+	Exchange
+
+	from  *recording.Interaction
+	err   error // of decode
+	asRun bool  // run is wanted
+	run   Run   // of the exchange, if it has a request
+}
+
+// eachExchange reads the interactions on all processors, and yields them in their order.
+func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
+	if s.http == nil {
+		return
+	}
+	var later background
+	stopped := false
+	give := func(e *task) bool {
+		stopped = stopped || !yield(e, s.finish(e, &later))
+		return !stopped
+	}
+	q := ordered.New(batchSize, give)
+	for i, x := range s.http.Interactions {
+		e := &task{Exchange: Exchange{Number: i + 1, Session: x.Session}, from: x, asRun: asRuns}
+		if s.http.Lines != nil {
+			e.Line = s.http.Lines[i]
+		}
+		if q == nil {
+			s.start(e)
+			give(e)
+		} else {
+			q.Add(len(x.Request.Body)+len(x.Response.Body), func(give func(*task)) {
+				s.start(e)
+				give(e)
+			})
+			q.Limit(maxAhead)
+		}
+		if stopped {
 			return
 		}
-		var later background
-		for i, x := range s.http.Interactions {
-			e := Exchange{Number: i + 1, Session: x.Session}
-			to, _, _ := strings.Cut(x.Request.URL, "?") // a query may have a key
-			e.Title = x.Request.Method + " " + to
-			if s.http.Lines != nil {
-				e.Line = s.http.Lines[i]
-			}
-			var err error
-			if reason := cmp.Or(e.decode(x), later.complete(&e, x)); reason != nil {
-				err = s.exchangeError(&e, reason)
-			}
-			if e.Request != nil {
-				messages := e.messages()
-				if e.failed != nil {
-					messages = append(messages, e.failed.response.Message())
-				}
-				e.Unknown = s.unknownParts(e.name(), e.Line, messages)
-				if n := body.Alternatives(e.Body); n > 1 {
-					e.Unknown = append(e.Unknown, s.exchangeError(&e, fmt.Errorf("the response has %d alternatives, and only the first is read", n)))
-				}
-				for _, what := range body.Unread(e.Body) {
-					e.Unknown = append(e.Unknown, s.exchangeError(&e, errors.New(what)))
-				}
-				for _, ev := range e.unknownEvents() {
-					e.Unknown = append(e.Unknown, s.exchangeError(&e, fmt.Errorf("the stream has an event of the unknown kind %q", ev.Kind)))
-				}
-			}
-			if e.Incomplete != nil {
-				e.Incomplete = s.exchangeError(&e, fmt.Errorf("the response cannot be read as a whole: %w", e.Incomplete))
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-		if cut, ok := errors.AsType[*recording.IncompleteError](s.http.Incomplete); ok && cut.TrailingBytes > 0 {
-			err := fmt.Errorf("the recording was not closed: its last %d bytes are incomplete", cut.TrailingBytes)
-			yield(Exchange{}, s.errorAt(0, "", err))
-		}
+	}
+	if q != nil {
+		q.Flush()
+	}
+	if cut, ok := errors.AsType[*recording.IncompleteError](s.http.Incomplete); !stopped && ok && cut.TrailingBytes > 0 {
+		err := fmt.Errorf("the recording was not closed: its last %d bytes are incomplete", cut.TrailingBytes)
+		yield(&task{}, s.errorAt(0, "", err))
+	}
+}
+
+// start reads an exchange without the others.
+func (s *Source) start(e *task) {
+	to, _, _ := strings.Cut(e.from.Request.URL, "?") // a query may have a key
+	e.Title = e.from.Request.Method + " " + to
+	e.err = e.decode(e.from)
+	s.inspect(e)
+}
+
+// finish completes an exchange after the ones before it, and returns its error.
+func (s *Source) finish(e *task, later *background) (err error) {
+	request, response := e.Request, e.Response
+	if reason := cmp.Or(e.err, later.complete(&e.Exchange, e.from)); reason != nil {
+		err = s.exchangeError(&e.Exchange, reason)
+	}
+	if e.Request != request || e.Response != response {
+		s.inspect(e)
+	}
+	if e.Incomplete != nil {
+		e.Incomplete = s.exchangeError(&e.Exchange, fmt.Errorf("the response cannot be read as a whole: %w", e.Incomplete))
+	}
+	return err
+}
+
+// inspect finds what was not understood in an exchange, and makes its run.
+func (s *Source) inspect(e *task) {
+	if e.Request == nil {
+		return
+	}
+	messages := e.messages()
+	if e.failed != nil {
+		messages = append(messages, e.failed.response.Message())
+	}
+	e.Unknown = s.unknownParts(e.name(), e.Line, messages)
+	add := func(format string, args ...any) {
+		e.Unknown = append(e.Unknown, s.exchangeError(&e.Exchange, fmt.Errorf(format, args...)))
+	}
+	if n := body.Alternatives(e.Body); n > 1 {
+		add("the response has %d alternatives, and only the first is read", n)
+	}
+	for _, what := range body.Unread(e.Body) {
+		add("%s", what)
+	}
+	for _, ev := range e.unknownEvents() {
+		add("the stream has an event of the unknown kind %q", ev.Kind)
+	}
+	if e.asRun {
+		e.run = e.Exchange.run()
 	}
 }
 
@@ -453,17 +513,15 @@ func (r *recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (w *walker) exchanges() {
-	for e, err := range w.Exchanges() {
+	w.eachExchange(true, func(e *task, err error) bool {
 		switch {
 		case err != nil:
 			w.give(Run{}, err)
 		case e.Request != nil:
-			w.give(e.run(), nil)
+			w.give(e.run, nil)
 		}
-		if w.stopped {
-			return
-		}
-	}
+		return !w.stopped
+	})
 }
 
 // run returns the messages of an exchange. Meta has the model and the tools of the request,
