@@ -86,13 +86,13 @@ type input struct {
 }
 
 func newInput(r io.Reader) (*input, error) {
+	size, ok := sizeOf(r)
 	file := &counter{Reader: r}
 	content, compressed, err := decompress.NewReader(file)
 	if err != nil {
 		return nil, err
 	}
 	in := &input{r: content, line: 1, max: math.MaxInt, first: bufferSize}
-	size, ok := sizeOf(r)
 	in.mayBlock = !ok
 	if compressed {
 		in.compressed = file
