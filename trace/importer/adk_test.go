@@ -350,3 +350,35 @@ var adkSeeds = []string{
 	`[{"query":"hi","expected_tool_use":[{"tool_name":"f"}],"reference":"yo"}]`, `"{\"eval_case_results\":[{\"eval_id\":\"a\"}]}"`,
 	`{"evalCaseResults":[{"evalId":"a","overallEvalMetricResults":[{"metricName":"m","score":1}],"evalMetricResultPerInvocation":[{"actualInvocation":{` + userContent + `}}]}]}`,
 }
+
+// The models are not sent what the user went back from. A summary that replaces events is reported.
+func TestADKRewind(t *testing.T) {
+	t.Parallel()
+	event := func(invocation, role, text, actions string) string {
+		return `{"invocation_id":"` + invocation + `","actions":` + actions + `,"content":{"role":"` + role + `","parts":[{"text":"` + text + `"}]}}`
+	}
+	session := func(events ...string) string {
+		return `{"id":"s","app_name":"a","events":[` + strings.Join(events, ",") + `]}`
+	}
+	const call = `{"invocation_id":"i2","content":{"role":"model","parts":[{"function_call":{"id":"c","name":"f","args":{}}}]}}`
+	const rewind = `{"invocation_id":"i3","actions":{"rewind_before_invocation_id":"i2"}}`
+	one, two, four := event("i1", "user", "one", "{}"), event("i2", "user", "two", "{}"), event("i4", "user", "four", "null")
+	for name, c := range map[string]struct {
+		in, want string
+		unknown  []string
+	}{
+		"to an invocation":      {session(one, two, call, rewind, four), "s user:(one) user:(four)", nil},
+		"to none":               {session(one, strings.Replace(rewind, `"i2"`, `"i9"`, 1), four), "s user:(one) user:(four)", nil},
+		"again, in camel case":  {session(one, two, rewind, two, strings.Replace(rewind, "rewind_before_invocation_id", "rewindBeforeInvocationId", 1), four), "s user:(one) user:(four)", nil},
+		"null is not a rewind":  {session(event("i1", "user", "one", `{"rewind_before_invocation_id":null,"compaction":null}`), four), "s user:(one) user:(four)", nil},
+		"a summary of the past": {session(one, event("i2", "model", "so", `{"compaction":{"start_timestamp":1}}`)), "s user:(one) assistant:(so)", []string{"file:1: events[1].actions.compaction: the summary that replaces earlier events is not read (in s)"}},
+	} {
+		_, runs, failed, unknown := readAll(t, "file", []byte(c.in))
+		if diff := cmp.Diff([]string{c.want}, outline(runs)); diff != "" {
+			t.Errorf("%s: runs (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(c.unknown, texts(append(failed, unknown...))); diff != "" {
+			t.Errorf("%s: errors (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -30,11 +30,18 @@ func ADKSession(d *jsonio.Dec, run *Run) {
 	run.Case = ""
 	var s adkSession
 	var usage llm.Usage
+	rewound := adkRewound(tree.Field(raw, "events"))
 	for n, event := range tree.Elements(tree.Field(raw, "events")) {
 		if tree.IsTrue(tree.Field(event, "partial")) || tree.IsTrue(tree.Field(event, "options", "partial")) {
 			continue
 		}
 		usage = usage.Add(adkUsage(tree.Field(event, "usage_metadata")))
+		if tree.Field(event, "actions", "compaction") != nil {
+			run.ReportUnknown("events["+strconv.Itoa(n)+"].actions.compaction", "the summary that replaces earlier events is not read")
+		}
+		if rewound[n] {
+			continue
+		}
 		content := tree.Field(event, "content")
 		if name := adkRequest(content); name != "" {
 			s.other.add(name, event)
@@ -61,6 +68,35 @@ func ADKSession(d *jsonio.Dec, run *Run) {
 	if usage != (llm.Usage{}) {
 		run.Meta["usage"] = usage.AppendJSON(nil)
 	}
+}
+
+// adkRewound returns the events that are not sent to models because the user went back to before their
+// invocation, by their index (_get_contents in flows/llm_flows/contents.py).
+func adkRewound(list json.RawMessage) map[int]bool {
+	first := map[string]int{} // events of an invocation
+	var targets []string
+	for n, event := range tree.Elements(list) {
+		if id := tree.Scalar(tree.Field(event, "invocation_id")); id != "" {
+			if _, ok := first[id]; !ok {
+				first[id] = n
+			}
+		}
+		targets = append(targets, tree.Scalar(tree.Field(event, "actions", "rewind_before_invocation_id")))
+	}
+	rewound := map[int]bool{}
+	for i := len(targets) - 1; i >= 0; i-- {
+		if targets[i] == "" {
+			continue
+		}
+		rewound[i] = true
+		if from, ok := first[targets[i]]; ok && from < i {
+			for ; i > from; i-- {
+				rewound[i] = true
+			}
+			rewound[from] = true
+		}
+	}
+	return rewound
 }
 
 // adkRequests are the functions whose calls and results are between ADK and the user.
