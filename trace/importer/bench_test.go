@@ -124,11 +124,11 @@ func (t template) generate(size int) []byte {
 	return []byte(strings.ReplaceAll(t.file, "RUNS", runs))
 }
 
-// traceFile returns a trace of runs with 20 steps.
-func traceFile(tb testing.TB, size int) []byte {
+// traceFile returns a trace of runs with 20 steps. Each result has a number of lines.
+func traceFile(tb testing.TB, size, lines int) []byte {
 	var file bytes.Buffer
 	w := trace.NewWriter(&file, trace.Header{Writer: "bench"})
-	long := strings.Repeat("x = \"1\"; // line of a file\n", 140)
+	long := strings.Repeat("x = \"1\"; // line of a file\n", lines)
 	for n := 0; file.Len() < size; n++ {
 		ev := trace.Event{Run: "run-" + strconv.Itoa(n), Step: trace.NoStep}
 		add := func(attempt int, body trace.Body) {
@@ -192,7 +192,8 @@ func importAll(tb testing.TB, format string, file []byte) (runs int) {
 // machines with other work.
 func BenchmarkImport(b *testing.B) {
 	const size = 4 << 20
-	b.Run("trace", func(b *testing.B) { benchmarkImport(b, "trace", traceFile(b, size)) })
+	b.Run("trace", func(b *testing.B) { benchmarkImport(b, "trace", traceFile(b, size, 140)) })
+	b.Run("trace-small", func(b *testing.B) { benchmarkImport(b, "trace", traceFile(b, size, 1)) })
 	for _, format := range slices.Sorted(maps.Keys(templates)) {
 		b.Run(format, func(b *testing.B) { benchmarkImport(b, format, templates[format].generate(size)) })
 	}

@@ -308,9 +308,19 @@ func TestProcessorsWait(t *testing.T) {
 	}
 }
 
-// BenchmarkImportLarge reads a file of 32 MiB. Compare the time for one processor and for several.
+// BenchmarkImportLarge reads a file of 32 MiB on one processor and on several. It sets their number
+// itself: with -cpu, a benchmark with B.Loop runs the first time on the default number.
 func BenchmarkImportLarge(b *testing.B) {
-	for _, format := range []string{"claude-code", "codex", "har", "inspect", "langsmith", "messages", "openinference", "otel", "rows", "tau2-bench", "vcrpy"} {
-		b.Run(format, func(b *testing.B) { benchmarkImport(b, format, templates[format].generate(32<<20)) })
+	for _, format := range []string{"claude-code", "codex", "har", "inspect", "langsmith", "messages", "openinference", "otel", "rows", "tau2-bench", "trace", "vcrpy"} {
+		file := traceFile(b, 32<<20, 1)
+		if format != "trace" {
+			file = templates[format].generate(32 << 20)
+		}
+		for _, n := range []int{1, 2, 4} {
+			b.Run(fmt.Sprintf("%s/processors=%d", format, n), func(b *testing.B) {
+				setProcessors(b, n)
+				benchmarkImport(b, format, file)
+			})
+		}
 	}
 }
