@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"runtime"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/internal/chain"
@@ -44,7 +45,8 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 func (e *LineError) Unwrap() error { return e.Err }
 
 // Reader reads a trace file from its beginning to its end. It keeps in memory one line, the names
-// of the runs in the file, and eight bytes for each message of the unfinished runs. Strings of
+// of the runs in the file, and eight bytes for each message of the unfinished runs; on several
+// processors, also the events of up to 64 KiB of lines, which it decodes concurrently. Strings of
 // events share blocks of 32 KiB; a caller that keeps few of many strings should clone them. A
 // Reader is not safe for concurrent use.
 //
@@ -64,6 +66,11 @@ type Reader struct {
 	dec    *decoder
 	chains chain.Chains
 	parts  parts
+
+	first    readLine   // the last line that was read alone
+	ahead    []readLine // lines that are read and not yet given
+	lines    []readLine // memory for ahead
+	decoders []*decoder // of lines that are decoded concurrently, one for each processor
 }
 
 const (
@@ -75,9 +82,7 @@ const (
 // NewReader reads the header of a trace. It returns [ErrNotTrace], [ErrVersion] or the error
 // of r.
 func NewReader(r io.Reader) (*Reader, error) {
-	x := &Reader{src: bufio.NewReaderSize(r, readBuffer), dec: newDecoder()}
-	x.dec.mem.BlockSize = blockSize
-	x.dec.Words = map[string]string{}
+	x := &Reader{src: bufio.NewReaderSize(r, readBuffer), dec: newLineDecoder(), decoders: make([]*decoder, runtime.GOMAXPROCS(0))}
 	for {
 		line, err := x.next()
 		switch {
@@ -95,6 +100,14 @@ func NewReader(r io.Reader) (*Reader, error) {
 		x.begin(header)
 		return x, nil
 	}
+}
+
+// newLineDecoder returns a decoder of the lines of a file.
+func newLineDecoder() *decoder {
+	d := newDecoder()
+	d.mem.BlockSize = blockSize
+	d.Words = map[string]string{}
+	return d
 }
 
 // begin begins a part of the file.
@@ -122,11 +135,11 @@ func (r *Reader) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
 			var ev Event
-			line, err := r.next()
+			line, err := r.nextLine()
 			switch {
 			case errors.Is(err, io.EOF):
 				return
-			case err == nil && len(bytes.TrimSpace(line)) == 0:
+			case err == nil && isBlank(line.text):
 				continue
 			case err == nil:
 				ev, err = r.event(line)
@@ -139,6 +152,7 @@ func (r *Reader) Events() iter.Seq2[Event, error] {
 				continue
 			case errors.Is(err, ErrVersion):
 				r.src.Reset(bytes.NewReader(nil)) // the events cannot be trusted
+				r.ahead = nil
 				yield(Event{}, fmt.Errorf("trace: reading line %d: %w", r.line, err))
 				return
 			case err != nil:
@@ -157,9 +171,12 @@ var errHeader = errors.New("a header")
 
 // event decodes a line. If it returns an error, Run of the event is the run that the line names,
 // if any.
-func (r *Reader) event(line []byte) (Event, error) {
-	line, whole := bytes.CutSuffix(line, []byte{'\n'})
-	ev, err := r.dec.line(line)
+func (r *Reader) event(l *readLine) (Event, error) {
+	if !l.decoded || l.version != r.dec.version {
+		l.decode(r.dec)
+	}
+	line, whole := bytes.CutSuffix(l.text, []byte{'\n'})
+	ev, err := l.event, l.err
 	if err != nil {
 		ev.Run = r.parts.refer(ev.Run)
 		h, at, noHeader := headerWithin(line)
@@ -182,16 +199,16 @@ func (r *Reader) event(line []byte) (Event, error) {
 	case RunEnd:
 		delete(r.chains, ev.Run)
 	case ModelRequest:
-		return ev, r.verify(&ev)
+		return ev, r.verify(&ev, l)
 	default:
 	}
 	return ev, nil
 }
 
 // verify adds the messages of a request to its conversation and compares the hash, if it has one.
-func (r *Reader) verify(ev *Event) error {
+func (r *Reader) verify(ev *Event, l *readLine) error {
 	req, _ := ev.Body.(ModelRequest)
-	hash, c := r.dec.hash, r.chains.Of(ev.Run, string(ev.Purpose))
+	hash, c := l.hash, r.chains.Of(ev.Run, string(ev.Purpose))
 	n, known := c.Len()
 	if !c.Keep(req.PrefixMessages) {
 		if hash != "" && known {
@@ -199,7 +216,7 @@ func (r *Reader) verify(ev *Event) error {
 		}
 		return nil
 	}
-	c.Add(r.dec.messages)
+	c.Add(l.messages)
 	if got := string(c.AppendHash(nil)); hash != "" && got != hash {
 		return fmt.Errorf("run %s: the conversation has the hash %s but the request has %s: a message was changed after it was written, or a line is missing", ev.Run, got, hash)
 	}
@@ -209,13 +226,17 @@ func (r *Reader) verify(ev *Event) error {
 // errLong reports that the reader skipped a line because of its length.
 var errLong = errors.New("the line is too long; raise the reader's limit if it is meant to be")
 
+func (r *Reader) limit() int {
+	if r.MaxLine == 0 {
+		return DefaultMaxLine
+	}
+	return r.MaxLine
+}
+
 // next returns the next line with its line feed, good until the next call.
 func (r *Reader) next() ([]byte, error) {
 	r.line++
-	limit := r.MaxLine
-	if limit == 0 {
-		limit = DefaultMaxLine
-	}
+	limit := r.limit()
 	line, err := r.src.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
 		return checkLine(line, limit, err)
