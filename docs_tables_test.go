@@ -131,7 +131,7 @@ func faultTable() string {
 	for _, i := range check.Catalog() {
 		for _, f := range i.Faults {
 			row := []string{i.ID, f.Description}
-			for _, protocol := range []string{"", "openai-chat", "openai-responses", "anthropic-messages", "gemini"} {
+			for _, protocol := range []string{"", "openai-chat", "openai-responses", "anthropic-messages", "gemini", "bedrock-converse", "cohere-chat", "ollama-chat"} {
 				rule := f.Rule(protocol)
 				switch {
 				case rule == "":
@@ -144,7 +144,7 @@ func faultTable() string {
 			rows = append(rows, row)
 		}
 	}
-	return markdown([]string{"id", "fault", "list of messages", "Chat Completions", "Responses", "Anthropic", "Gemini"}, rows)
+	return markdown([]string{"id", "fault", "list of messages", "Chat Completions", "Responses", "Anthropic", "Gemini", "Bedrock Converse", "Cohere", "Ollama"}, rows)
 }
 
 // optionValues describes the values of a loop option.

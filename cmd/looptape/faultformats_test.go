@@ -22,6 +22,7 @@ const (
 	systemMessages             // the system prompt is a message
 	resultsAsSent              // results are sent where they are recorded, each of them
 	sentRequests               // the conversation is that of a request, whose calls all need results
+	exchanged                  // the file has each request and its response
 )
 
 // recordedFormat writes a conversation in a format.
@@ -29,7 +30,13 @@ type recordedFormat struct {
 	name  string
 	shows int // what it can represent
 	write func(t talk) string
+	// exchange writes a conversation whose requests have other messages: sent returns those before
+	// the response at an index. It is nil for formats without requests and responses.
+	exchange func(received talk, sent func(at int) talk) string
 }
+
+// unchanged returns the messages of a conversation before an index.
+func unchanged(t talk) func(at int) talk { return func(at int) talk { return t[:at] } }
 
 // What most formats can represent.
 const (
@@ -192,7 +199,9 @@ func editedChat(t talk, calls func(m map[string]any, list []any), result func(m 
 
 func ollamaMessages(t talk) []any {
 	return editedChat(t, func(m map[string]any, list []any) {
-		m["content"] = ""
+		if m["content"] == nil {
+			m["content"] = ""
+		}
 		for i, c := range list {
 			f := c.(map[string]any)["function"].(map[string]any)
 			list[i] = object("function", object("name", f["name"], "arguments", json.RawMessage(f["arguments"].(string))))
@@ -467,7 +476,7 @@ type exchangedProtocol struct {
 }
 
 var exchangedProtocols = []exchangedProtocol{
-	{"Chat Completions", "https://api.openai.com/v1/chat/completions", anything, chatMessages,
+	{"Chat Completions", "https://api.openai.com/v1/chat/completions", anything | systemMessages, chatMessages,
 		func(m []any) any { return object("model", "m", "messages", m) },
 		func(m any) any { return object("choices", []any{object("message", m, "finish_reason", "stop")}) }},
 	{"Responses", "https://api.openai.com/v1/responses", withIDs, responseItems,
@@ -483,16 +492,17 @@ var exchangedProtocols = []exchangedProtocol{
 	{"Bedrock Converse", "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse", withIDs &^ userInARow, converseMessages,
 		func(m []any) any { return object("messages", m, "inferenceConfig", object("maxTokens", 9)) },
 		func(m any) any { return object("output", object("message", m), "stopReason", "end_turn") }},
-	{"Cohere", "https://api.cohere.com/v2/chat", withIDs, chatMessages,
+	{"Cohere", "https://api.cohere.com/v2/chat", withIDs | systemMessages, chatMessages,
 		func(m []any) any { return object("model", "m", "messages", m) },
 		func(m any) any { return object("id", "r", "finish_reason", "COMPLETE", "message", m) }},
-	{"Ollama", "http://localhost:11434/api/chat", unnamed, ollamaMessages,
+	{"Ollama", "http://localhost:11434/api/chat", unnamed | systemMessages, ollamaMessages,
 		func(m []any) any { return object("model", "m", "stream", false, "messages", m) },
 		func(m any) any { return object("model", "m", "message", m, "done", true, "done_reason", "stop") }},
 }
 
-// exchanges returns one request for each response of the conversation, and one for its end.
-func (p *exchangedProtocol) exchanges(t talk) (entries []any) {
+// exchanges returns one request for each response of the conversation, and one for its end. The
+// requests have the messages of sent.
+func (p *exchangedProtocol) exchanges(t talk, sent func(at int) talk) (entries []any) {
 	add := func(before talk, response []any) {
 		var body any
 		if p.response == nil {
@@ -508,22 +518,22 @@ func (p *exchangedProtocol) exchanges(t talk) (entries []any) {
 	}
 	for i, e := range t {
 		if e.role == "assistant" && i > 0 {
-			add(t[:i], p.messages(t[i:i+1]))
+			add(sent(i), p.messages(t[i:i+1]))
 		}
 	}
-	add(t, p.messages(talk{{role: "assistant", text: "ok"}}))
+	add(sent(len(t)), p.messages(talk{{role: "assistant", text: "ok"}}))
 	return entries
 }
 
 // archive returns the exchanges of a conversation as a HAR file.
-func (p *exchangedProtocol) archive(t talk) string {
-	return jsonText(object("log", object("version", "1.2", "creator", object("name", "x", "version", "1"), "entries", p.exchanges(t))))
+func (p *exchangedProtocol) archive(t talk, sent func(at int) talk) string {
+	return jsonText(object("log", object("version", "1.2", "creator", object("name", "x", "version", "1"), "entries", p.exchanges(t, sent))))
 }
 
 // converted returns the HAR file in another format.
-func converted(to convert.Format) func(t talk) string {
-	return func(t talk) string {
-		r, err := convert.Parse("x.har", []byte(exchangedProtocols[0].archive(t)))
+func converted(to convert.Format) func(t talk, sent func(at int) talk) string {
+	return func(t talk, sent func(at int) talk) string {
+		r, err := convert.Parse("x.har", []byte(exchangedProtocols[0].archive(t, sent)))
 		if err != nil {
 			panic(err)
 		}
@@ -535,64 +545,69 @@ func converted(to convert.Format) func(t talk) string {
 	}
 }
 
+// exchangedFormat returns the format of recorded HTTP.
+func exchangedFormat(name string, shows int, exchange func(received talk, sent func(at int) talk) string) recordedFormat {
+	return recordedFormat{"HTTP, " + name, shows | sentRequests | exchanged, func(t talk) string { return exchange(t, unchanged(t)) }, exchange}
+}
+
 // recordedFormats returns all formats.
 func recordedFormats() []recordedFormat {
 	text := func(messages func(t talk) []any) func(t talk) string {
 		return func(t talk) string { return jsonText(messages(t)) }
 	}
 	list := []recordedFormat{
-		{"messages of Chat Completions", anything | openCalls, text(chatMessages)},
-		{"messages of Chat Completions, one per line", anything | openCalls, func(t talk) string { return lines(chatMessages(t)...) }},
-		{"messages with function_call", resultsAsSent | resultMessages | emptyMessages | userInARow | openCalls, text(functionCalls)},
-		{"messages of Anthropic", withIDs | openCalls, text(anthropicMessages)},
-		{"items of Responses", withIDs | openCalls, text(responseItems)},
-		{"contents of Gemini", unnamed | openCalls, text(geminiContents)},
-		{"messages of Bedrock Converse", withIDs&^userInARow | openCalls, text(converseMessages)},
-		{"messages of Ollama", unnamed | emptyMessages | openCalls, text(ollamaMessages)},
-		{"messages of Ollama, results without names", resultsAsSent | parallelCalls | resultMessages | userInARow | emptyMessages | openCalls, func(t talk) string {
+		{name: "messages of Chat Completions", shows: anything | openCalls, write: text(chatMessages)},
+		{name: "messages of Chat Completions, one per line", shows: anything | openCalls, write: func(t talk) string { return lines(chatMessages(t)...) }},
+		{name: "messages with function_call", shows: resultsAsSent | resultMessages | emptyMessages | userInARow | openCalls, write: text(functionCalls)},
+		{name: "messages of Anthropic", shows: withIDs | openCalls, write: text(anthropicMessages)},
+		{name: "items of Responses", shows: withIDs | openCalls, write: text(responseItems)},
+		{name: "contents of Gemini", shows: unnamed | openCalls, write: text(geminiContents)},
+		{name: "messages of Bedrock Converse", shows: withIDs&^userInARow | openCalls, write: text(converseMessages)},
+		{name: "messages of Ollama", shows: unnamed | emptyMessages | openCalls, write: text(ollamaMessages)},
+		{name: "messages of Ollama, results without names", shows: resultsAsSent | parallelCalls | resultMessages | userInARow | emptyMessages | openCalls, write: func(t talk) string {
 			list := ollamaMessages(t)
 			for _, m := range list {
 				delete(m.(map[string]any), "tool_name")
 			}
 			return jsonText(list)
 		}},
-		{"messages of the AI SDK", withIDs | openCalls, text(sdkMessages)},
-		{"messages of the AI SDK's user interface", attached | emptyIDs | openCalls, interfaceMessages},
-		{"messages of LangChain", anything | openCalls, text(langChainMessages)},
-		{"Claude Code", withIDs | openCalls, claudeCode},
-		{"Claude Agent SDK", withIDs | openCalls, agentSDK},
-		{"Codex", withIDs | openCalls, codexSession},
-		{"managed agents", withIDs&^emptyIDs&^repeatedIDs | openCalls, managedEvents},
+		{name: "messages of the AI SDK", shows: withIDs | openCalls, write: text(sdkMessages)},
+		{name: "messages of the AI SDK's user interface", shows: attached | emptyIDs | openCalls, write: interfaceMessages},
+		{name: "messages of LangChain", shows: anything | openCalls, write: text(langChainMessages)},
+		{name: "Claude Code", shows: withIDs | openCalls, write: claudeCode},
+		{name: "Claude Agent SDK", shows: withIDs | openCalls, write: agentSDK},
+		{name: "Codex", shows: withIDs | openCalls, write: codexSession},
+		{name: "managed agents", shows: withIDs&^emptyIDs&^repeatedIDs | openCalls, write: managedEvents},
 		// ADK generates ids, and sends the last result of a call after the call, wherever it is recorded.
-		{"ADK session", withIDs&^emptyIDs&^repeatedIDs&^resultsAsSent | openCalls, adkSession},
-		{"ATIF", attached | resultParts | openCalls, trajectory},
-		{"Langfuse", anything, langfuseTrace},
-		{"LangSmith", anything, langSmithRuns},
-		{"OpenInference", anything &^ emptyIDs, openInferenceSpan},
-		{"OpenTelemetry", withIDs, spans},
-		{"promptfoo", anything, promptfooResult},
-		{"tau2-bench", anything | openCalls, tau2Simulation},
-		{"tau-bench", anything | openCalls, func(t talk) string {
+		{name: "ADK session", shows: withIDs&^emptyIDs&^repeatedIDs&^resultsAsSent | openCalls, write: adkSession},
+		{name: "ATIF", shows: attached | resultParts | openCalls, write: trajectory},
+		{name: "Langfuse", shows: anything, write: langfuseTrace},
+		{name: "LangSmith", shows: anything, write: langSmithRuns},
+		{name: "OpenInference", shows: anything &^ emptyIDs, write: openInferenceSpan},
+		{name: "OpenTelemetry", shows: withIDs, write: spans},
+		{name: "promptfoo", shows: anything, write: promptfooResult},
+		{name: "tau2-bench", shows: anything | openCalls, write: tau2Simulation},
+		{name: "tau-bench", shows: anything | openCalls, write: func(t talk) string {
 			return jsonText([]any{object("task_id", 1, "trial", 0, "reward", 1, "traj", chatMessages(t))})
 		}},
-		{"Inspect", anything | openCalls, func(t talk) string {
+		{name: "Inspect", shows: anything | openCalls, write: func(t talk) string {
 			return jsonText(object("version", 2, "status", "success", "eval", object("task", "x"), "samples", []any{object("id", 1, "epoch", 1, "messages", chatMessages(t))}))
 		}},
-		{"SWE-agent", anything | openCalls, func(t talk) string {
+		{name: "SWE-agent", shows: anything | openCalls, write: func(t talk) string {
 			return jsonText(object("trajectory", []any{}, "history", chatMessages(t), "info", object()))
 		}},
-		{"rows", anything, func(t talk) string {
+		{name: "rows", shows: anything, write: func(t talk) string {
 			return lines(object("id", 1, "input", chatMessages(t), "output", "ok"))
 		}},
 	}
 	for _, p := range exchangedProtocols {
 		list = append(list,
-			recordedFormat{"request, " + p.name, p.shows | sentRequests, func(t talk) string { return jsonText(p.request(p.messages(t))) }},
-			recordedFormat{"HTTP, " + p.name, p.shows | sentRequests, p.archive})
+			recordedFormat{name: "request, " + p.name, shows: p.shows | sentRequests, write: func(t talk) string { return jsonText(p.request(p.messages(t))) }},
+			exchangedFormat(p.name, p.shows, p.archive))
 	}
 	for _, f := range convert.Formats() {
 		if f != convert.HAR {
-			list = append(list, recordedFormat{"HTTP, " + string(f), anything | sentRequests, converted(f)})
+			list = append(list, exchangedFormat(string(f), exchangedProtocols[0].shows, converted(f)))
 		}
 	}
 	return list

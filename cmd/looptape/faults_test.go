@@ -98,7 +98,8 @@ func hasResults(n int) func(entry) bool { return func(e entry) bool { return len
 
 func hasCalls(n int) func(entry) bool { return func(e entry) bool { return len(e.calls) >= n } }
 
-// fault plants a fault in a conversation. It reports whether it could.
+// fault plants a fault in a conversation. It reports whether it could. With exchanged in needs, the
+// fault is in the requests alone.
 type fault struct {
 	name      string
 	invariant string
@@ -207,40 +208,72 @@ var faultsToPlant = []fault{
 		(*t)[i].text = ""
 		return true
 	}},
+	{"send other arguments back", "INV-05", exchanged, func(r *rand.Rand, t *talk) bool {
+		calls := (*t)[t.pick(r, hasCalls(1))].calls
+		calls[r.IntN(len(calls))].arguments = `{"n":10,"q":"x"}`
+		return true
+	}},
+	{"send another tool back", "INV-05", exchanged, func(r *rand.Rand, t *talk) bool {
+		i := t.pick(r, hasCalls(1))
+		n := r.IntN(len((*t)[i].calls))
+		(*t)[i].calls[n].name, (*t)[i+1].results[n].name = "other", "other"
+		return true
+	}},
+	{"send another id of a call back, with its result", "INV-05", exchanged | callIDs, func(r *rand.Rand, t *talk) bool {
+		i := t.pick(r, hasCalls(1))
+		n := r.IntN(len((*t)[i].calls))
+		(*t)[i].calls[n].id, (*t)[i+1].results[n].id = "call_0", "call_0"
+		return true
+	}},
+	{"send another text back", "INV-05", exchanged, func(r *rand.Rand, t *talk) bool {
+		(*t)[t.pick(r, hasText)].text = "Something else."
+		return true
+	}},
+	{"omit the text before a call", "INV-05", exchanged, func(r *rand.Rand, t *talk) bool {
+		i := t.pick(r, func(e entry) bool { return hasText(e) && len(e.calls) > 0 })
+		if i >= 0 {
+			(*t)[i].text = ""
+		}
+		return i >= 0
+	}},
 }
+
+func hasText(e entry) bool { return e.role == "assistant" && e.text != "" }
 
 // variation changes a valid conversation so that it stays valid.
 type variation struct {
 	name  string
 	needs int
 	vary  func(r *rand.Rand, t *talk)
+	// sent is not nil if only the requests differ. It returns the messages before an index.
+	sent func(r *rand.Rand, t talk) func(at int) talk
 }
 
 var variations = []variation{
-	{"none", 0, func(*rand.Rand, *talk) {}},
-	{"end with a response", 0, func(_ *rand.Rand, t *talk) { *t = (*t)[:len(*t)-1] }},
-	{"end with calls", openCalls, func(r *rand.Rand, t *talk) { *t = (*t)[:t.pick(r, hasCalls(1))+1] }},
-	{"begin with the system prompt", systemMessages, func(_ *rand.Rand, t *talk) {
+	{name: "none", needs: 0, vary: func(*rand.Rand, *talk) {}},
+	{name: "end with a response", needs: 0, vary: func(_ *rand.Rand, t *talk) { *t = (*t)[:len(*t)-1] }},
+	{name: "end with calls", needs: openCalls, vary: func(r *rand.Rand, t *talk) { *t = (*t)[:t.pick(r, hasCalls(1))+1] }},
+	{name: "begin with the system prompt", needs: systemMessages, vary: func(_ *rand.Rand, t *talk) {
 		*t = slices.Insert(*t, 0, entry{role: "system", text: "Be brief."})
 	}},
-	{"two responses in a row", userInARow, func(r *rand.Rand, t *talk) {
+	{name: "two responses in a row", needs: userInARow, vary: func(r *rand.Rand, t *talk) {
 		i := t.pick(r, func(e entry) bool { return e.role == "assistant" && len(e.calls) == 0 })
 		*t = slices.Insert(*t, i, entry{role: "assistant", text: "Let me see."})
 	}},
-	{"results in two messages", resultMessages | userInARow, func(r *rand.Rand, t *talk) {
+	{name: "results in two messages", needs: resultMessages | userInARow, vary: func(r *rand.Rand, t *talk) {
 		if i := t.pick(r, hasResults(2)); i >= 0 {
 			list := (*t)[i].results
 			(*t)[i].results = list[:1]
 			*t = slices.Insert(*t, i+1, entry{role: "tool", results: list[1:]})
 		}
 	}},
-	{"equal calls", callIDs | parallelCalls, func(r *rand.Rand, t *talk) {
+	{name: "equal calls", needs: callIDs | parallelCalls, vary: func(r *rand.Rand, t *talk) {
 		if i := t.pick(r, hasCalls(2)); i >= 0 {
 			calls, results := (*t)[i].calls, (*t)[i+1].results
 			calls[1].name, calls[1].arguments, results[1].name = calls[0].name, calls[0].arguments, calls[0].name
 		}
 	}},
-	{"other ids", callIDs, func(_ *rand.Rand, t *talk) {
+	{name: "other ids", needs: callIDs, vary: func(_ *rand.Rand, t *talk) {
 		for _, e := range *t {
 			for i := range e.calls {
 				e.calls[i].id = "toolu/é:" + e.calls[i].id
@@ -250,6 +283,68 @@ var variations = []variation{
 			}
 		}
 	}},
+	{name: "another system prompt in each request", needs: exchanged | systemMessages, sent: func(_ *rand.Rand, t talk) func(int) talk {
+		return func(at int) talk {
+			return slices.Insert(t[:at:at], 0, entry{role: "system", text: "It is step " + strconv.Itoa(at) + "."})
+		}
+	}},
+	{name: "a summary", needs: exchanged, sent: func(r *rand.Rand, t talk) func(int) talk {
+		return after(t, 1+t[1:].pick(r, isUser), func(rest talk) talk {
+			return append(talk{{role: "user", text: "In short: it rained."}, {role: "assistant", text: "I see."}}, rest...)
+		})
+	}},
+	{name: "a summary after the first message", needs: exchanged, sent: func(r *rand.Rand, t talk) func(int) talk {
+		return after(t, 1+t[1:].pick(r, isUser), func(rest talk) talk {
+			return append(talk{t[0], {role: "assistant", text: "In short: it rained."}}, rest...)
+		})
+	}},
+	{name: "the first steps are omitted", needs: exchanged, sent: func(r *rand.Rand, t talk) func(int) talk {
+		return after(t, t.pick(r, hasCalls(1)), func(rest talk) talk { return append(talk{t[0]}, rest...) })
+	}},
+	{name: "earlier results are replaced", needs: exchanged, sent: func(r *rand.Rand, t talk) func(int) talk {
+		k := t.pick(r, isUser)
+		return after(t, k, func(rest talk) talk {
+			short := t[:k].clone()
+			for _, e := range short {
+				for i := range e.results {
+					e.results[i].text = "omitted"
+				}
+			}
+			return append(short, rest...)
+		})
+	}},
+	{name: "arguments and text in another form", needs: exchanged, sent: func(_ *rand.Rand, t talk) func(int) talk {
+		t = t.clone()
+		for i, e := range t {
+			for n, c := range e.calls {
+				var v struct {
+					N int
+					Q string
+				}
+				if err := json.Unmarshal([]byte(c.arguments), &v); err != nil {
+					panic(err)
+				}
+				e.calls[n].arguments = fmt.Sprintf(`{ "q": %q, "n": %d.0 }`, v.Q, v.N)
+			}
+			if hasText(e) {
+				t[i].text += "\n"
+			}
+		}
+		return unchanged(t)
+	}},
+}
+
+func isUser(e entry) bool { return e.role == "user" }
+
+// after returns the messages before an index, which replace changes from the requests after k on: it
+// gets those from k on.
+func after(t talk, k int, replace func(rest talk) talk) func(at int) talk {
+	return func(at int) talk {
+		if at <= k {
+			return t[:at]
+		}
+		return replace(t[k:at:at])
+	}
 }
 
 // fileVariations are other forms of the same file.
@@ -318,10 +413,15 @@ func TestPlantedFaults(t *testing.T) {
 				faulty := valid.clone()
 				if x := shown[i%len(shown)]; x.plant(r, &faulty) {
 					planted++
-					v := varied[i/len(shown)%len(varied)]
-					v.vary(r, &valid)
-					m.valid(t, v.name, fileVariations[r.IntN(len(fileVariations))](f.write(valid)))
-					m.faulty(t, &x, faulty)
+					m.faulty(t, &x, valid.clone(), faulty)
+					v, text := varied[i/len(shown)%len(varied)], ""
+					if v.sent != nil {
+						text = f.exchange(valid, v.sent(r, valid))
+					} else {
+						v.vary(r, &valid)
+						text = f.write(valid)
+					}
+					m.valid(t, v.name, fileVariations[r.IntN(len(fileVariations))](text))
 				}
 			}
 			t.Log(m.row(2 * n))
@@ -354,14 +454,19 @@ func (m *measured) valid(t *testing.T, variation, text string) {
 	}
 }
 
-func (m *measured) faulty(t *testing.T, x *fault, faulty talk) {
-	text := m.format.write(faulty)
+func (m *measured) faulty(t *testing.T, x *fault, valid, faulty talk) {
+	text := ""
+	if x.needs&exchanged != 0 {
+		text = m.format.exchange(valid, unchanged(faulty))
+	} else {
+		text = m.format.write(faulty)
+	}
 	m.planted[x.invariant]++
 	c := checkText(t, m.dir, text)
 	hit := false
 	for _, v := range c.Violations {
 		hit = hit || v.Invariant == x.invariant
-		if v.Invariant != x.invariant {
+		if v.Invariant != x.invariant || v.Invariant == "INV-05" && v.Level != "note" {
 			m.other++
 			t.Errorf("%s: also %v\n%s", x.name, v, text)
 		}
@@ -377,7 +482,7 @@ func (m *measured) faulty(t *testing.T, x *fault, faulty talk) {
 // invariant, and other reports.
 func (m *measured) row(conversations int) string {
 	row := "| " + m.format.name
-	for _, id := range []string{"INV-01", "INV-02", "INV-03", "INV-04", "INV-24"} {
+	for _, id := range []string{"INV-01", "INV-02", "INV-03", "INV-04", "INV-05", "INV-24"} {
 		cell := ""
 		if m.planted[id] > 0 {
 			cell = fmt.Sprintf("%d of %d", m.found[id], m.planted[id])

@@ -226,3 +226,31 @@ func sent(run string, messages []llm.Message) []check.Violation {
 	}
 	return l.Sent()
 }
+
+// Bedrock Converse, Cohere and Ollama reject different requests. An unknown protocol is a list of
+// messages.
+func TestListLevels(t *testing.T) {
+	for name, c := range map[string]struct {
+		list                           []llm.Message
+		invariant                      string
+		other, bedrock, cohere, ollama bool // it is an error
+	}{
+		"a call without a result": {[]llm.Message{llm.User("a"), llm.Assistant(c1), llm.User("b")}, "INV-01", true, true, true, false},
+		"a result without a call": {[]llm.Message{llm.User("a"), llm.ToolResults(good("c1"))}, "INV-01", true, true, false, false},
+		"two results":             {[]llm.Message{llm.User("a"), llm.Assistant(c1), llm.ToolResults(good("c1"), good("c1"))}, "INV-01", true, true, false, false},
+		"a late result":           {[]llm.Message{llm.User("a"), llm.Assistant(c1), llm.User("b"), llm.ToolResults(good("c1"))}, "INV-02", true, true, true, false},
+		"the same id twice":       {[]llm.Message{llm.User("a"), llm.Assistant(c1, c1), llm.ToolResults(good("c1"), good("c1"))}, "INV-04", true, false, false, false},
+		"no id":                   {[]llm.Message{llm.User("a"), llm.Assistant(call("", "f")), llm.ToolResults(good(""))}, "INV-04", true, true, false, false},
+		"no content":              {[]llm.Message{llm.User("a"), llm.Assistant(), llm.User("b")}, "INV-24", true, true, false, false},
+		"empty text":              {[]llm.Message{llm.User("a"), llm.Assistant(text("")), llm.User("b")}, "INV-24", false, true, false, false},
+		"an unknown role":         {[]llm.Message{{Role: "other", Parts: []llm.Part{text("x")}}}, "INV-24", true, true, true, false},
+	} {
+		for protocol, isError := range map[string]bool{"": c.other, "other": c.other, "bedrock-converse": c.bedrock, "cohere-chat": c.cohere, "ollama-chat": c.ollama} {
+			l := check.List{Run: "r", Protocol: protocol}
+			l.Add(c.list...)
+			if found := l.Sent(); len(found) != 1 || found[0].Invariant != c.invariant || found[0].Note == isError {
+				t.Errorf("%s, protocol %q: found %v, want one %s, an error: %v", name, protocol, found, c.invariant, isError)
+			}
+		}
+	}
+}
