@@ -50,7 +50,7 @@ func TestFaultRules(t *testing.T) {
 	} {
 		for description, members := range map[string]string{
 			"a request without messages (Chat Completions: and without a system prompt)": c.none,
-			"an assistant message without content before other messages":                 c.noParts,
+			"a message without content, except a last one of the assistant":              c.noParts,
 			"an assistant message with empty text before other messages":                 c.noText,
 		} {
 			t.Run(description+"/"+c.name, func(t *testing.T) {

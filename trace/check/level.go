@@ -61,7 +61,7 @@ var (
 	faultMoved       = &Fault{"signed or encrypted reasoning at another place", invOpaqueEcho, "- - SR-07 SA-14 - - - -"}
 	faultOmitted     = &Fault{"a response that is sent back without other opaque data, with it at another place, or with more of it", invOpaqueEcho, "- - - - - - - -"}
 	faultNoMessages  = &Fault{"a request without messages (Chat Completions: and without a system prompt)", invWellFormed, "- SO-06 400 400 SG-08 - - -"}
-	faultNoParts     = &Fault{"an assistant message without content before other messages", invWellFormed, "400 SO-07 - SA-12 SG-06 400 - -"}
+	faultNoParts     = &Fault{"a message without content, except a last one of the assistant", invWellFormed, "400 SO-07 - SA-12 SG-06 400 - -"}
 	faultNoText      = &Fault{"an assistant message with empty text before other messages", invWellFormed, "- - - SA-11 - 400 - -"}
 	faultMalformed   = &Fault{"a message with an unknown role, with a part that its role cannot have, with a call without a name, or with data that is not JSON", invWellFormed, "400 400 400 400 400 400 400 -"}
 )

@@ -128,9 +128,12 @@ func (w *walker) fill(run *format.Run) error {
 	if r.scores != nil {
 		run.Scores = w.scores(run)
 	}
-	run.Expected = format.ExpectedOf(format.Value(row, r.expected, format.ExpectedNames))
+	expected := format.Value(row, r.expected, format.ExpectedNames)
+	run.Expected = format.ExpectedOf(expected)
 	run.Ask(format.Value(row, r.prompt, format.PromptNames))
-	run.Reply(format.Value(row, r.answer, format.AnswerNames))
+	answer := format.Value(row, r.answer, format.AnswerNames)
+	run.Reply(answer)
+	run.ReportOtherMessages(expected, answer)
 	return nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/llm"
@@ -26,6 +28,7 @@ func (s *Source) unknownParts(run string, line int, messages []llm.Message) (unk
 			add("the message has the unknown role %q", m.Role)
 		}
 		addMembers(m.Opaque, add)
+		addContent(&m, add)
 		addParts(m.Parts, "content", add)
 	}
 	return unknown
@@ -87,9 +90,83 @@ var knownRoles = []llm.Role{llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm
 
 // addMembers adds the members that may be calls or results of tools in an unknown form.
 func addMembers(opaque json.RawMessage, add func(format string, args ...any)) {
-	for name, value := range tree.Members(opaque) {
+	for name, value := range unknownMembers(opaque) {
 		if message.IsToolMember(name, value) {
 			add("the message has the unknown member %q", name)
+		}
+	}
+}
+
+// addContent adds the members of a message that may be content in an unknown form: of a message without
+// content all of them, because only a response may have nothing but data about it.
+func addContent(m *llm.Message, add func(format string, args ...any)) {
+	if m.Opaque == nil {
+		return
+	}
+	read := func() (text string) {
+		for _, p := range m.Parts {
+			text += textOf(p)
+		}
+		return text
+	}
+	var names []string
+	for name, value := range unknownMembers(m.Opaque) {
+		isAbout := m.Role == llm.RoleAssistant && (aboutResponse[strings.ToLower(name)] || strings.HasSuffix(name, "_answer"))
+		if message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout {
+			names = append(names, strconv.Quote(name))
+		}
+	}
+	switch {
+	case names == nil:
+	case len(m.Parts) == 0:
+		add("the message has no content that looptape reads; it has the members %s", strings.Join(names, ", "))
+	default:
+		add("the message has text that is not read, as %s", strings.Join(names, ", "))
+	}
+}
+
+// aboutResponse are members of messages of the assistant that are not content.
+var aboutResponse = set(
+	"id", "uuid", "type", "name", "role", "source", "status", "phase", "index", "model", "model_name", "agent", "author", "provider", "metadata", "audio",
+	"timestamp", "created", "created_at", "createdat", "date", "time", "finish_reason", "stop_reason", "stop_sequence", "usage", "usage_metadata", "metrics", "step_id", "is_copied_context",
+	"response_metadata", "additional_kwargs", "example", "extra", "extra_content", "annotations", "cache_control", "prefix", "container", "records", "error",
+)
+
+func textOf(p llm.Part) (text string) {
+	switch p := p.(type) {
+	case llm.Text:
+		return p.Text
+	case llm.Reasoning:
+		return p.Text
+	case llm.ToolCall:
+		return p.Arguments
+	case llm.ToolResult:
+		for _, inner := range p.Content {
+			text += textOf(inner)
+		}
+	case llm.Unknown:
+		return string(p.Raw)
+	case llm.Media:
+	}
+	return text
+}
+
+// unknownMembers yields the members of opaque data under the names that they have in the message. Codecs
+// keep them with a prefix, or below the name of the provider.
+func unknownMembers(opaque json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for name, value := range tree.Members(opaque) {
+			if name != "anthropic" && name != "gemini" {
+				if !yield(strings.TrimPrefix(strings.TrimPrefix(name, "chat:"), "responses:"), value) {
+					return
+				}
+				continue
+			}
+			for inner, value := range tree.Members(value) {
+				if !yield(inner, value) {
+					return
+				}
+			}
 		}
 	}
 }

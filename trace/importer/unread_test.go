@@ -93,29 +93,41 @@ func TestUnknownContentIsReported(t *testing.T) {
 		return `{"model":"m","message":{"role":"assistant","content":"a",` + message + `},"done":true,"done_reason":"stop"}`
 	}
 	for name, c := range map[string]struct{ file, want string }{
-		"call among content":         {typed(chatURL, chatSent, chat(`"content":[{"type":"text","text":"x"},{"type":"tool_use","id":"a","name":"f","input":{}}]`)), "tool_use"},
-		"image":                      {typed(chatURL, chatSent, chat(`"content":[{"type":"image_url","image_url":{"url":"u"}}]`)), "image_url"},
-		"hologram":                   {typed(chatURL, chatSent, chat(`"content":[{"type":"hologram"}]`)), "hologram"},
-		"hologram in a stream":       {typed(chatURL, chatSent, chunk(`"content":[{"type":"hologram"}]`)), "hologram"},
-		"hologram in a bare body":    {chat(`"content":[{"type":"hologram"}]`), "hologram"},
-		"calls in another member":    {typed(chatURL, chatSent, chat(`"content":"x","tool_uses":[{"id":"a"}]`)), "tool_uses"},
-		"call of an unknown kind":    {typed(chatURL, chatSent, chat(`"content":null,"tool_calls":[{"id":"a","type":"teleport","teleport":{}}]`)), "teleport"},
-		"member in a request":        {typed(chatURL, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":"x","tool_uses":[{"id":"a"}]},{"role":"user","content":"q"}]}`, chat(`"content":"x"`)), "tool_uses"},
-		"part of Gemini":             {typed(gemini, `{"contents":[{"role":"user","parts":[{"text":"q"}]}]}`, candidates), "gemini.quantum"},
-		"in a stream of Gemini":      {typed(geminiSSE, `{"contents":[{"role":"user","parts":[{"text":"q"}]}]}`, "data: "+candidates+"\n\n"), "gemini.quantum"},
-		"in a request of Gemini":     {typed(gemini, `{"contents":[{"role":"user","parts":[{"text":"q"}]},`+quantum+`,{"role":"user","parts":[{"text":"q"}]}]}`, `{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]},"finishReason":"STOP"}]}`), "gemini.quantum"},
-		"in contents":                {`{"contents":[{"role":"user","parts":[{"text":"q"}]},` + quantum + `]}`, "gemini.quantum"},
-		"in candidates":              {candidates, "gemini.quantum"},
-		"delta of Anthropic":         {typed(anthropic, `{"model":"c","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"q"}]}`, stream(`{"type":"hologram_delta","x":1}`)), "hologram_delta"},
-		"in a bare stream":           {stream(`{"type":"hologram_delta","x":1}`), "hologram_delta"},
-		"calls of Ollama":            {typed(ollama, chatSent, local(`"tool_uses":[{"id":"a"}]`)), "tool_uses"},
-		"and in a bare body":         {local(`"tool_uses":[{"id":"a"}]`), "tool_uses"},
-		"result of Anthropic":        {"[" + blockResult + "]", "hologram"},
-		"over HTTP":                  {typed(anthropic, `{"model":"c","max_tokens":9,"messages":[`+blockResult+`]}`, anthropicDone), "hologram"},
-		"result of Bedrock":          {"[" + converseResult + "]", "hologram"},
-		"result of Bedrock, by HTTP": {typed(converse, `{"messages":[`+converseResult+`]}`, `{"output":{"message":{"role":"assistant","content":[{"text":"d"}]}},"stopReason":"end_turn"}`), "hologram"},
-		"output of Responses":        {"[" + items + "]", "hologram"},
-		"output, by HTTP":            {typed(responses, `{"model":"m","input":[`+items+`]}`, `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"d","annotations":[]}]}]}`), "hologram"},
+		"call among content":          {typed(chatURL, chatSent, chat(`"content":[{"type":"text","text":"x"},{"type":"tool_use","id":"a","name":"f","input":{}}]`)), "tool_use"},
+		"image":                       {typed(chatURL, chatSent, chat(`"content":[{"type":"image_url","image_url":{"url":"u"}}]`)), "image_url"},
+		"hologram":                    {typed(chatURL, chatSent, chat(`"content":[{"type":"hologram"}]`)), "hologram"},
+		"hologram in a stream":        {typed(chatURL, chatSent, chunk(`"content":[{"type":"hologram"}]`)), "hologram"},
+		"hologram in a bare body":     {chat(`"content":[{"type":"hologram"}]`), "hologram"},
+		"calls in another member":     {typed(chatURL, chatSent, chat(`"content":"x","tool_uses":[{"id":"a"}]`)), "tool_uses"},
+		"call of an unknown kind":     {typed(chatURL, chatSent, chat(`"content":null,"tool_calls":[{"id":"a","type":"teleport","teleport":{}}]`)), "teleport"},
+		"member in a request":         {typed(chatURL, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":"x","tool_uses":[{"id":"a"}]},{"role":"user","content":"q"}]}`, chat(`"content":"x"`)), "tool_uses"},
+		"part of Gemini":              {typed(gemini, `{"contents":[{"role":"user","parts":[{"text":"q"}]}]}`, candidates), "gemini.quantum"},
+		"in a stream of Gemini":       {typed(geminiSSE, `{"contents":[{"role":"user","parts":[{"text":"q"}]}]}`, "data: "+candidates+"\n\n"), "gemini.quantum"},
+		"in a request of Gemini":      {typed(gemini, `{"contents":[{"role":"user","parts":[{"text":"q"}]},`+quantum+`,{"role":"user","parts":[{"text":"q"}]}]}`, `{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]},"finishReason":"STOP"}]}`), "gemini.quantum"},
+		"in contents":                 {`{"contents":[{"role":"user","parts":[{"text":"q"}]},` + quantum + `]}`, "gemini.quantum"},
+		"in candidates":               {candidates, "gemini.quantum"},
+		"delta of Anthropic":          {typed(anthropic, `{"model":"c","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"q"}]}`, stream(`{"type":"hologram_delta","x":1}`)), "hologram_delta"},
+		"in a bare stream":            {stream(`{"type":"hologram_delta","x":1}`), "hologram_delta"},
+		"calls of Ollama":             {typed(ollama, chatSent, local(`"tool_uses":[{"id":"a"}]`)), "tool_uses"},
+		"and in a bare body":          {local(`"tool_uses":[{"id":"a"}]`), "tool_uses"},
+		"result of Anthropic":         {"[" + blockResult + "]", "hologram"},
+		"over HTTP":                   {typed(anthropic, `{"model":"c","max_tokens":9,"messages":[`+blockResult+`]}`, anthropicDone), "hologram"},
+		"result of Bedrock":           {"[" + converseResult + "]", "hologram"},
+		"result of Bedrock, by HTTP":  {typed(converse, `{"messages":[`+converseResult+`]}`, `{"output":{"message":{"role":"assistant","content":[{"text":"d"}]}},"stopReason":"end_turn"}`), "hologram"},
+		"output of Responses":         {"[" + items + "]", "hologram"},
+		"output, by HTTP":             {typed(responses, `{"model":"m","input":[`+items+`]}`, `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"d","annotations":[]}]}]}`), "hologram"},
+		"text in another member":      {`[{"role":"user","content":"q"},{"role":"assistant","text":"a"}]`, "text"},
+		"of the user":                 {`{"id":"1","messages":[{"role":"user","id":"m1","text":"a"}],"reward":1}`, "text"},
+		"that looptape does not know": {`[{"role":"user","content":"q"},{"role":"assistant","said":"a"}]`, "said"},
+		"next to the content":         {`[{"role":"user","content":"q"},{"role":"assistant","content":"a","message":"b"}]`, "message"},
+		"as an object":                {`[{"role":"user","content":"q"},{"role":"assistant","content":"","output":[{"type":"text","text":"b"}]}]`, "output"},
+		"of a request":                {typed(chatURL, `{"model":"m","messages":[{"role":"user","text":"q"}]}`, chat(`"content":"x"`)), "text"},
+		"of a response":               {typed(chatURL, chatSent, chat(`"content":null,"text":"x"`)), "text"},
+		"of a request of Anthropic":   {typed(anthropic, `{"model":"c","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"q"}],"body":"b"}]}`, anthropicDone), "body"},
+		"of contents":                 {`{"contents":[{"role":"user","text":"q"}]}`, "text"},
+		"of a message of Bedrock":     {`[{"role":"user","content":[{"text":"q"}],"reply":"a"}]`, "reply"},
+		"next to calls of Anthropic":  {`[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}],"text":"b"}]`, "text"},
+		"step without a message":      {`{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"user","message":"q"},{"step_id":2,"source":"agent","message":"b","text":"a"}]}`, "text"},
 	} {
 		if got := unknownIn(t, c.file); len(got) != 1 || !strings.Contains(got[0], c.want+`"`) {
 			t.Errorf("%s: reported %q, want %s once", name, got, c.want)
@@ -124,7 +136,46 @@ func TestUnknownContentIsReported(t *testing.T) {
 	for name, file := range map[string]string{
 		"kinds of Gemini":     `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"toolCall":{"id":"1","toolType":"GOOGLE_SEARCH_WEB"}},{"toolResponse":{"id":"1","toolType":"GOOGLE_SEARCH_WEB","response":{}},"thoughtSignature":"AA=="}]}]}`,
 		"images in a result":  `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"tool_reference","tool_name":"g"},{"type":"search_result","source":"s","title":"t","content":[]}]}]}]`,
+		"the same text again": `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"text","text":"a b"}],"text":"a b","response":{"id":"r"}}]`,
+		"an empty step":       `{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"system","message":"","observation":{"results":[{"content":"x"}]}}]}`,
+		"an empty response":   `[{"role":"user","content":"q"},{"role":"assistant","id":"m","model":"n","content":[]}]`,
 		"texts of a response": typed(chatURL, chatSent, chat(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"h"}]},{"type":"text","text":"x"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}],"function_call":null`)),
+	} {
+		if got := unknownIn(t, file); got != nil {
+			t.Errorf("%s: reported %q, want nothing", name, got)
+		}
+	}
+}
+
+// A second conversation next to the messages of a run is reported, unless it repeats them.
+func TestOtherMessagesAreReported(t *testing.T) {
+	const messages = `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`
+	const call = `[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"q"}]`
+	const langChain = `"messages":[{"type":"human","content":"q"},{"type":"ai","content":"a","tool_calls":[]}]`
+	for name, c := range map[string]struct{ file, want string }{
+		"history":                 {`{` + messages + `,"history":` + call + `}`, "file:1: history: "},
+		"before the messages":     {`{"history":` + call + `,` + messages + `}`, "file:1: history: "},
+		"deep":                    {`{` + messages + `,"subagents":[{` + messages + `},{"messages":` + call + `}]}`, "file:1: subagents[1].messages: "},
+		"on a line":               {`{` + messages + `}` + "\n" + `{` + messages + `,"history":` + call + `}`, "file:2: history: "},
+		"that cannot be read":     {`{` + messages + `,"history":[{"role":"user","content":"q"},7]}`, "file:1: history: "},
+		"of rows":                 {`{"question":"q","answer":"a","history":` + call + `}`, "file:1: history: "},
+		"of a state of LangGraph": {`{` + langChain + `,"scratch":[{"type":"human","content":"other"}]}`, "file:1: scratch: "},
+		"dumped in another state": {`{` + langChain + `,"scratch":[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"other"}}]}`, "file:1: scratch: "},
+		"of Gemini":               {`{` + messages + `,"contents_before":[{"role":"user","parts":[{"text":"other"}]}]}`, "file:1: contents_before: "},
+	} {
+		if got := unknownIn(t, c.file); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
+			t.Errorf("%s: reported %q, want %s once", name, got, c.want)
+		}
+	}
+	for name, file := range map[string]string{
+		"the prompt again":    `{` + messages + `,"prompt":[{"role":"user","content":"q"}]}`,
+		"in another form":     `{` + messages + `,"input":[{"role":"user","content":[{"type":"text","text":"q"}]}]}`,
+		"what is expected":    `{` + messages + `,"target":[{"role":"assistant","content":"b"}]}`,
+		"the roles of users":  `{` + messages + `,"users":[{"role":"admin","content":"x"}]}`,
+		"tools":               `{` + messages + `,"tools":[{"type":"function","function":{"name":"f","description":"\"content\"","parameters":{"type":"object","properties":{"content":{"type":"string"}}}}}]}`,
+		"messages again":      `{` + langChain + `,"llm_input_messages":[{"type":"human","content":"q"}]}`,
+		"the prompt of a row": `{"prompt":[{"role":"user","content":"q"}],"answer":[{"role":"assistant","content":"a"}]}`,
+		"the expected calls":  `{"prompt":[{"role":"user","content":"q"}],"answer":"a","expected":[{"role":"assistant","content":"b"}]}`,
 	} {
 		if got := unknownIn(t, file); got != nil {
 			t.Errorf("%s: reported %q, want nothing", name, got)

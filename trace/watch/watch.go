@@ -168,7 +168,7 @@ func (w *Monitor) add(q *Request, done func(*check.List) []check.Violation) (c *
 	list := q.list()
 	list.Add(q.Request.Messages...)
 	if len(q.Request.Messages) == 0 && len(q.Request.System) > 0 && q.Protocol.Name() == chat {
-		list.Add(llm.Message{Role: llm.RoleSystem}) // which is a message there
+		list.Add(llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: q.Request.System}}}) // which is a message there
 	}
 	for _, v := range done(list) {
 		if known == 0 || v.Event >= known {

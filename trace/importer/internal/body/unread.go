@@ -31,8 +31,11 @@ func Unread(text []byte) (unread []string) {
 
 func unreadChoice(data json.RawMessage, add func(format string, args ...any)) {
 	m := tree.First(tree.Element(tree.Member(data, "choices"), "0"), "message", "delta")
+	content := func() string { return tree.String(tree.Member(m, "content")) }
 	for name, value := range tree.Members(m) {
 		switch {
+		case message.IsTextMember(name, value, content):
+			add("the message has text that is not read, as %q", name)
 		case name == "content" && value[0] == '[':
 			for _, part := range tree.Elements(value) {
 				if kind := tree.Scalar(part, "type"); !slices.Contains([]string{"text", "thinking", "refusal"}, kind) {

@@ -117,9 +117,15 @@ func (t *atif) step(r record) {
 	if text, ok := tree.Text(r.members["reasoning_content"]); ok && text != "" {
 		m.Parts = append(m.Parts, llm.Reasoning{Text: text})
 	}
+	if r.members["message"] == nil {
+		t.report(&r, "", r.raw, "the step has no message")
+	}
 	m.Parts = append(m.Parts, t.content(&r, "message", r.members["message"])...)
 	calls := t.calls(&r)
 	m.Parts = append(m.Parts, calls...)
+	if len(m.Parts) == 0 && role != llm.RoleAssistant && r.text("message") == "" && tree.IsText(r.members["message"]) {
+		m.Parts = []llm.Part{llm.Text{}}
+	}
 	results, complete := t.results(&r, calls)
 	m.Opaque = t.rest(&r, complete)
 	if len(m.Parts) > 0 || m.Opaque != nil {

@@ -162,6 +162,7 @@ func (r *langChainRun) end() Run {
 		r.ReportUnknown("", "%w", err)
 	}
 	r.Messages = messages
+	r.ReportOtherMessages()
 	r.other.moveTo(&r.Run)
 	r.SetName()
 	r.Describe()

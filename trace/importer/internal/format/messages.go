@@ -55,6 +55,7 @@ func Messages(d *jsonio.Dec, run *Run) {
 		if answer := Value(run.Meta, nil, AnswerNames); !run.isAnswered() && len(answer) > 0 && (answer[0] == '{' || answer[0] == '[') {
 			run.replyMessages(answer)
 		}
+		run.ReportOtherMessages()
 		run.Sent = run.isRequest("tools", "functions", "parallel_tool_calls", "system", "toolConfig")
 	default:
 		d.Fail("expected a list of messages or an object with one")

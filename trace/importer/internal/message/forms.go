@@ -132,6 +132,37 @@ func IsToolMember(name string, value json.RawMessage) bool {
 		len(value) > len(`{}`) && (value[0] == '[' || value[0] == '{')
 }
 
+// contentMembers are names that other tools have for the content of a message.
+var contentMembers = []string{
+	"text", "message", "messages", "contents", "body", "value", "input", "prompt", "output", "output_text", "answer", "reply",
+	"response", "completion", "utterance",
+}
+
+// IsTextMember reports whether a member of a message seems to have content in a form that is not read: its
+// name is one for content, and it has a text that the content as it was read does not contain.
+func IsTextMember(name string, value json.RawMessage, read func() string) bool {
+	return slices.Contains(contentMembers, strings.ToLower(name)) && hasOtherText(value, read())
+}
+
+// hasOtherText reports whether a value is a text that another one does not contain, or has one as an
+// element, or as the text or the content of an object.
+func hasOtherText(value json.RawMessage, text string) bool {
+	if tree.IsText(value) {
+		return !strings.Contains(text, tree.Scalar(value))
+	}
+	for _, element := range tree.Elements(value) {
+		if hasOtherText(element, text) {
+			return true
+		}
+	}
+	for name, inner := range tree.Members(value) {
+		if (name == "text" || name == "content") && hasOtherText(inner, text) {
+			return true
+		}
+	}
+	return false
+}
+
 // isConverse reports whether a value is a ContentBlock of Bedrock Converse
 // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html).
 func isConverse(part json.RawMessage) bool {
