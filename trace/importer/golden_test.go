@@ -15,6 +15,7 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
 // goldenFile is a line of a golden.json of recordings of HTTP, which a program without code of
@@ -65,11 +66,13 @@ func callValues(e *importer.Exchange) string {
 		for _, part := range m.Parts {
 			switch p := part.(type) {
 			case llm.ToolCall:
-				if !p.ProviderExecuted {
+				if !p.ProviderExecuted && !isSearch(p.Opaque) {
 					g.Request.Calls++
 				}
 			case llm.ToolResult:
-				g.Request.Results++
+				if !isSearch(p.Opaque) {
+					g.Request.Results++
+				}
 			}
 		}
 	}
@@ -77,6 +80,9 @@ func callValues(e *importer.Exchange) string {
 	if r := e.Response; r != nil {
 		g.TextChars = utf8.RuneCountInString(r.Text())
 		for _, call := range r.Calls() {
+			if isSearch(call.Opaque) {
+				continue
+			}
 			id := &call.ID
 			if call.IDGenerated || *id == "" {
 				id = nil
@@ -89,6 +95,12 @@ func callValues(e *importer.Exchange) string {
 	name := g.Protocol
 	g.Protocol = "" // the sums are in the terms of looptape already
 	return name + g.values()
+}
+
+// isSearch reports whether opaque data is that of a search for tools by the client. The golden file counts
+// only calls of functions and of custom tools.
+func isSearch(opaque json.RawMessage) bool {
+	return strings.HasPrefix(tree.Scalar(opaque, "type"), "tool_search_")
 }
 
 func TestModelCallsOfRecordedHTTP(t *testing.T) {

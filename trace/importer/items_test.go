@@ -11,6 +11,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check"
+	"github.com/looptape/looptape/trace/importer"
 )
 
 // clientItems has calls of all tools of OpenAI that the program runs, and their results.
@@ -56,10 +57,24 @@ func TestToolSearchItems(t *testing.T) {
 		"client":   {list("client", `"c1"`), []string{"user (q)", `assistant [c1 tool_search{"q":"x"}]`, `tool c1=[{"name":"f"}]`, "assistant (d)"}},
 		"provider": {list("server", "null"), []string{"user (q)", "assistant tool_search_call tool_search_output (d)"}},
 	} {
-		run := onlyRun(t, c.in)
-		if diff := cmp.Diff(c.want, callsAndResults(run.Messages)); diff != "" || run.Unknown != nil {
-			t.Errorf("%s: not understood: %v, messages (-want +got):\n%s", name, run.Unknown, diff)
+		sent := strings.Replace(c.in, `,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"d"}]}`, "", 1)
+		http := har(responses, `{"model":"m","input":`+sent+`}`, "application/json", `{"id":"r","object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"d"}]}]}`)
+		for _, in := range []string{c.in, http} {
+			src, err := importer.Open("file", strings.NewReader(in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for run, err := range src.Conversations() {
+				got := strings.ReplaceAll(strings.Join(callsAndResults(run.Messages), "; "), "output (d)", "output; assistant (d)")
+				want := strings.ReplaceAll(strings.Join(c.want, "; "), "output (d)", "output; assistant (d)")
+				if diff := cmp.Diff(want, got); diff != "" || run.Unknown != nil || err != nil {
+					t.Errorf("%s, %s: error %v, not understood: %v, messages (-want +got):\n%s", name, src.Format.Name, err, run.Unknown, diff)
+				}
+			}
 		}
+	}
+	if run := onlyRun(t, list("client", "null")); len(run.Unknown) != 2 {
+		t.Errorf("a search by the client without an id: %v", run.Unknown)
 	}
 	_, _, failed, _ := readAll(t, "file", []byte(`[{"role":"user","content":"q"},{"type":"new_item","call_id":"c"}]`))
 	want := []string{`file:1: [1]: the message has no role, and its type "new_item" is not an item of Responses that looptape reads`}

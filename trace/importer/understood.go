@@ -38,7 +38,8 @@ func addParts(parts []llm.Part, of string, add func(format string, args ...any))
 	for _, part := range parts {
 		switch p := part.(type) {
 		case llm.Unknown:
-			if kind := kindOf(p); !isKnownKind(kind) {
+			// A search for tools by the client without an id is not a call.
+			if kind := kindOf(p); !isKnownKind(kind) || tree.Scalar(p.Raw, "execution") == "client" {
 				add("the %s has a part of the unknown kind %q", of, kind)
 			}
 		case llm.ToolCall: // its other members are the provider's own

@@ -90,7 +90,7 @@ func (r *Reader) Flush(messages []llm.Message) ([]llm.Message, error) {
 		return messages, err
 	}
 	r.items = nil
-	return append(messages, clientCalls(req.Messages, true)...), nil
+	return append(messages, ClientCalls(req.Messages)...), nil
 }
 
 // other reads a message of Gemini, Bedrock Converse or Anthropic; nil if it is of none of them.

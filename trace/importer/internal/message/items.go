@@ -21,15 +21,11 @@ const toolSearch = "tool_search"
 // providerOutput is the kind of the output of a call that the provider runs.
 const providerOutput = "server_tool_call_response"
 
-// ClientCalls makes calls and results of the shells, of apply_patch and of the computer, which the
-// codec of Responses keeps as unknown items, tool calls and results. It changes the parts of the
-// messages. A call that the provider runs in a container has an environment or its output with it. A call
-// of an unknown kind gets a name; see [UnknownKind].
-func ClientCalls(messages []llm.Message) []llm.Message { return clientCalls(messages, false) }
-
-// clientCalls is ClientCalls, with searches for tools by the client as calls if wanted. Over HTTP, their
-// results may be within a response.
-func clientCalls(messages []llm.Message, searches bool) []llm.Message {
+// ClientCalls makes calls and results of the shells, of apply_patch, of the computer and of searches for
+// tools by the client, which the codec of Responses keeps as unknown items, tool calls and results. It
+// changes the parts of the messages. A call that the provider runs in a container has an environment or
+// its output with it. A call of an unknown kind gets a name; see [UnknownKind].
+func ClientCalls(messages []llm.Message) []llm.Message {
 	ofProvider := map[string]bool{}
 	for _, m := range messages {
 		for i, p := range m.Parts {
@@ -48,7 +44,7 @@ func clientCalls(messages []llm.Message, searches bool) []llm.Message {
 				kind += "_call"
 			}
 			switch {
-			case isSearch && (!searches || tree.Scalar(u.Raw, "execution") != "client"):
+			case isSearch && tree.Scalar(u.Raw, "execution") != "client":
 			case id == "" || names == nil && clientItems[kind] == nil:
 			case names != nil:
 				call := clientCall(u, id, names)
