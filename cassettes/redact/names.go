@@ -80,16 +80,18 @@ func (o *Rules) secrecy(k kind, name string) secrecy {
 	plain := plainName(name)
 	header, field := k == kindHeader || k == kindTrailer, k == kindField
 	switch {
-	case plain == "":
+	case hasName(o.Secret, plain):
+		return secretAlways
+	case plain == "", hasName(o.NotSecret, plain):
 		return secretNever
-	case secretEnds.match(plain), hasName(o.Secret, plain),
+	case secretEnds.match(plain),
 		header && secretHeaderEnds.match(plain),
 		field && slices.Contains(secretQueries, plain):
 		return secretAlways
 	case header && halfSecretHeaderEnds.match(plain),
 		field && slices.Contains(halfSecretQueries, plain),
 		!header && !field && slices.Contains(halfSecretNames, plain):
-		if !slices.Contains(opaqueIDs, plain) && !hasName(o.NotSecret, plain) {
+		if !slices.Contains(opaqueIDs, plain) {
 			return secretIfRandom
 		}
 	}
@@ -109,7 +111,10 @@ func (o *Rules) isSecret(p *place, text string) bool {
 	if p.at != nil && p.name == "value" && p.at.named != "" {
 		s = max(s, o.secrecy(p.kind, p.at.named))
 	}
-	return s != secretNever && s.covers(text[len(scheme(text)):]) || p.at != nil && leadsTo(o.Secret, p)
+	if p.at != nil && leadsTo(o.Secret, p) {
+		return true
+	}
+	return s != secretNever && s.covers(text[len(scheme(text)):]) && (p.at == nil || !leadsTo(o.NotSecret, p))
 }
 
 // looksRandom reports whether text is one long word that mixes letters and digits. It

@@ -112,8 +112,8 @@ type Rules struct {
 	Secret []string
 	// Redact are redactors that run after the default redaction.
 	Redact []Redactor
-	// NotSecret lists names, in the form of Secret, whose random values are not secrets,
-	// such as signatures or ids.
+	// NotSecret lists names, in the form of Secret, whose values are not secrets, such as
+	// signatures or ids, unless Secret has the name too. The scan finds keys in known forms anyway.
 	NotSecret []string
 }
 

@@ -87,15 +87,31 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// A random value after a name that also has harmless values is secret unless NotSecret has the
-// name.
+// A value after the name of a secret is redacted unless NotSecret has the name and Secret has not.
 func TestRedactedNotSecret(t *testing.T) {
-	const body = `{"token":"q7Xz92LmPa8Kd31R"}`
-	for _, names := range [][]string{nil, {"to-ken"}} {
-		o := Rules{NotSecret: names}
-		x := o.Redacted(&recording.Interaction{Request: recording.Request{Body: []byte(body)}})
-		if got, want := string(x.Request.Body) == body, names != nil; got != want {
-			t.Errorf("NotSecret %q: got %s", names, x.Request.Body)
+	const random, plain = `{"token":"q7Xz92LmPa8Kd31R"}`, `{"password":"hunter2secret"}`
+	for name, c := range map[string]struct {
+		body  string
+		rules Rules
+		kept  bool
+	}{
+		"a name with harmless values, too":   {random, Rules{}, false},
+		"which is named":                     {random, Rules{NotSecret: []string{"to-ken"}}, true},
+		"a name of secrets":                  {plain, Rules{}, false},
+		"named without lines":                {plain, Rules{NotSecret: []string{"Pass_word"}}, true},
+		"named by its place":                 {plain, Rules{NotSecret: []string{"/password"}}, true},
+		"named as another place":             {plain, Rules{NotSecret: []string{"/user/password"}}, false},
+		"named in both lists":                {plain, Rules{Secret: []string{"password"}, NotSecret: []string{"password"}}, false},
+		"by place in both lists":             {plain, Rules{Secret: []string{"/password"}, NotSecret: []string{"password"}}, false},
+		"the value of an object with a name": {`{"name":"password","value":"hunter2secret"}`, Rules{NotSecret: []string{"password"}}, true},
+	} {
+		x := c.rules.Redacted(&recording.Interaction{Request: recording.Request{Body: []byte(c.body)}})
+		if kept := string(x.Request.Body) == c.body; kept != c.kept {
+			t.Errorf("%s: got %s", name, x.Request.Body)
 		}
+	}
+	x := &recording.Interaction{Request: recording.Request{Body: []byte(`{"password":"sk-ant-api03-q7Xz92LmPa8Kd31Rq7Xz92LmPa8Kd31R"}`)}}
+	if found := (&Rules{NotSecret: []string{"password"}}).FindSecrets(x); found == nil {
+		t.Error("the scan does not find a key in a known form")
 	}
 }
