@@ -172,3 +172,30 @@ func TestClaudeCodeSubagentFiles(t *testing.T) {
 		}
 	}
 }
+
+// A resumed session may have records twice. Each counts once, but not in another session.
+func TestClaudeCodeRepeatedRecords(t *testing.T) {
+	lines := strings.SplitAfter(claudeExample, "\n")
+	_, want, _, _ := readAll(t, "file", []byte(claudeExample))
+	for name, text := range map[string]string{
+		"the beginning":    strings.Join(lines[:6], "") + claudeExample,
+		"each record":      strings.ReplaceAll(claudeExample, "\n", "\n\n") + strings.Join(lines[1:], ""),
+		"the last records": claudeExample + strings.Join(lines[12:], ""),
+	} {
+		_, got, failed, unknown := readAll(t, "file", []byte(text))
+		if failed != nil || unknown != nil {
+			t.Errorf("%s: %v, %v", name, failed, unknown)
+		}
+		if diff := cmp.Diff(outline(want), outline(got)); diff != "" {
+			t.Errorf("%s: runs (-once +repeated):\n%s", name, diff)
+		}
+	}
+	other := strings.ReplaceAll(claudeExample, `"sessionId":"s"`, `"sessionId":"s2"`)
+	if _, got, _, _ := readAll(t, "file", []byte(claudeExample+other)); len(got) != 2*len(want) {
+		t.Errorf("another session with the same records: %d runs, want %d", len(got), 2*len(want))
+	}
+	changed := strings.ReplaceAll(lines[1], "Refund 1 and 2", "Refund 3")
+	if _, got, _, _ := readAll(t, "file", []byte(claudeExample+changed)); strings.Contains(strings.Join(outline(got), ""), "Refund 3") == false {
+		t.Errorf("another message with the same uuid is lost: %v", outline(got))
+	}
+}

@@ -57,6 +57,22 @@ func TestLangChain(t *testing.T) {
 			`[{"type":"ai","content":[{"type":"tool_use","id":"c1","name":"f","input":{}}],"additional_kwargs":{"function_call":{"name":"f","arguments":"{}"}}},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
 			[]string{"run-1 assistant:[c1 f{}] tool:[c1 =r]"},
 		},
+		"content blocks with calls": {
+			`[{"type":"human","content":"q"},{"type":"ai","content":[{"type":"text","text":"a"},{"type":"tool_call","id":"c1","name":"f","args":{}}],"tool_calls":[{"name":"f","args":{},"id":"c1","type":"tool_call"}],"response_metadata":{"output_version":"v1"}},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
+			[]string{"run-1 user:(q) assistant:(a)[c1 f{}] tool:[c1 =r]"},
+		},
+		"content blocks without the calls": {
+			`[{"type":"human","content":"q"},{"type":"ai","content":[{"type":"tool_call","id":"c1","name":"f","args":{}}],"tool_calls":[]},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
+			[]string{"run-1 user:(q) assistant:[c1 f{}] tool:[c1 =r]"},
+		},
+		"content blocks of the provider": {
+			`[{"type":"human","content":"q"},{"type":"ai","content":[{"type":"server_tool_call","id":"s","name":"web_search","args":{}},{"type":"server_tool_result","tool_call_id":"s","status":"success","output":"x"},{"type":"non_standard","value":{"a":1}},{"type":"tool_call","id":"c1","name":"f","args":{}}],"tool_calls":[{"name":"f","args":{},"id":"c1","type":"tool_call"}]},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
+			[]string{"run-1 user:(q) assistant:?openai.server_tool_call?openai.server_tool_result?openai.non_standard[c1 f{}] tool:[c1 =r]"},
+		},
+		"a block of Anthropic that is not standard": {
+			`[{"type":"human","content":"q"},{"type":"ai","content":[{"type":"non_standard","value":{"type":"redacted_thinking","data":"AA=="}},{"type":"tool_call","id":"c1","name":"f","args":{}}],"tool_calls":[{"name":"f","args":{},"id":"c1","type":"tool_call"}]},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
+			[]string{"run-1 user:(q) assistant:~~[c1 f{}] tool:[c1 =r]"},
+		},
 		"calls of the provider": {
 			`[{"type":"human","content":"q"},{"type":"ai","content":"","tool_calls":[],"additional_kwargs":{"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}},{"type":"tool","tool_call_id":"c1","content":"r"}]`,
 			[]string{"run-1 user:(q) assistant:[c1 f{}] tool:[c1 =r]"},
@@ -79,6 +95,7 @@ func TestLangChainBroken(t *testing.T) {
 		"unknown content": {strings.Replace(langChainExample, `"content":"60F","name"`, `"content":7,"name"`, 1), ""},
 		"a name":          {strings.Replace(langChainExample, `"name":"find","tool_call_id":"c1"`, `"name":7,"tool_call_id":"c1"`, 1), "file:7: messages[3]: the name, the role or the tool_call_id of the message is not a string (in run-1)"},
 		"content":         {strings.Replace(langChainExample, `"content":"Be brief."`, `"content":7`, 1), "file:2: messages[0].content: the content is neither a string nor a list of parts (in run-1)"},
+		"not standard":    {`[{"type":"human","content":"q"},{"type":"ai","content":[{"type":"non_standard","value":{"type":"hologram"}}]}]`, `file:1: the content has a part of the unknown kind "openai.hologram" (in message 1 of run-1)`},
 		"no messages":     {strings.Replace(langChainExample, `"messages":[`, `"values":[`, 1), "file:1: the value has no list of messages (in run-1)"},
 	} {
 		t.Run(name, func(t *testing.T) {

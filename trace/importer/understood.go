@@ -203,6 +203,7 @@ var knownKinds = set(
 	"tool_search_call", "tool_search_output", "additional_tools", "tool_addition",
 	"item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response",
 	"tool-approval-request", "tool-approval-response", "server_tool_call", "server_tool_call_response",
+	"non_standard", // of LangChain: a block of a provider without a type
 )
 
 func set(names ...string) map[string]bool {

@@ -134,12 +134,13 @@ func TestUnknownContentIsReported(t *testing.T) {
 		}
 	}
 	for name, file := range map[string]string{
-		"kinds of Gemini":     `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"toolCall":{"id":"1","toolType":"GOOGLE_SEARCH_WEB"}},{"toolResponse":{"id":"1","toolType":"GOOGLE_SEARCH_WEB","response":{}},"thoughtSignature":"AA=="}]}]}`,
-		"images in a result":  `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"tool_reference","tool_name":"g"},{"type":"search_result","source":"s","title":"t","content":[]}]}]}]`,
-		"the same text again": `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"text","text":"a b"}],"text":"a b","response":{"id":"r"}}]`,
-		"an empty step":       `{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"system","message":"","observation":{"results":[{"content":"x"}]}}]}`,
-		"an empty response":   `[{"role":"user","content":"q"},{"role":"assistant","id":"m","model":"n","content":[]}]`,
-		"texts of a response": typed(chatURL, chatSent, chat(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"h"}]},{"type":"text","text":"x"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}],"function_call":null`)),
+		"kinds of Gemini":                            `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"toolCall":{"id":"1","toolType":"GOOGLE_SEARCH_WEB"}},{"toolResponse":{"id":"1","toolType":"GOOGLE_SEARCH_WEB","response":{}},"thoughtSignature":"AA=="}]}]}`,
+		"images in a result":                         `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"tool_reference","tool_name":"g"},{"type":"search_result","source":"s","title":"t","content":[]}]}]}]`,
+		"the same text again":                        `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"text","text":"a b"}],"text":"a b","response":{"id":"r"}}]`,
+		"an empty step":                              `{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"system","message":"","observation":{"results":[{"content":"x"}]}}]}`,
+		"thinking next to calls of Chat Completions": `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"Eq=="}],"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"r"}]`,
+		"an empty response":                          `[{"role":"user","content":"q"},{"role":"assistant","id":"m","model":"n","content":[]}]`,
+		"texts of a response":                        typed(chatURL, chatSent, chat(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"h"}]},{"type":"text","text":"x"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}],"function_call":null`)),
 	} {
 		if got := unknownIn(t, file); got != nil {
 			t.Errorf("%s: reported %q, want nothing", name, got)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strconv"
@@ -35,6 +36,7 @@ var claudeRecords = []string{
 // run begins, with the messages up to that one. Each subagent is a run too; older versions have
 // its records within the session, newer ones in a file of its own. A response is one message,
 // although each of its blocks is a record, and its usage counts once, although each record has it.
+// A record that is in the session again, with the same uuid and the same message, counts once.
 // Run.Meta has the records that are not messages, by type.
 type claude struct {
 	kinds    []string // of records that are not messages
@@ -52,6 +54,9 @@ type claude struct {
 func NewClaudeCode() Records {
 	return &claude{kinds: claudeRecords, lists: []string{"loglines"}, places: map[string]claudePlace{}, ended: map[string]bool{}}
 }
+
+// hashSeed is of the hashes that tell whether the same record is in a session twice.
+var hashSeed = maphash.MakeSeed()
 
 // maxIdleRecords is the number of records of other sessions after which a session has ended.
 const maxIdleRecords = 1000
@@ -79,8 +84,9 @@ type claudeRun struct {
 
 // claudePlace is a place in a run, after n messages.
 type claudePlace struct {
-	run *claudeRun
-	n   int
+	run  *claudeRun
+	n    int
+	data uint64 // a hash of the message of the record
 }
 
 // Read implements Records.
@@ -155,22 +161,27 @@ func (c *claude) add(r record) {
 	if known && parent.run.side == run.side {
 		run = parent.run
 	}
+	id, hash := r.text("uuid"), maphash.Bytes(hashSeed, r.members["message"])
+	if at, again := c.places[id]; again && r.members["message"] != nil && at.data == hash && at.run.session == run.session {
+		at.run.other.add("replay", r.raw)
+		return
+	}
 	if !r.isObject() || r.kind != "user" && r.kind != "assistant" {
 		run.note(&r, c.kinds)
 	} else if messages := run.read(&r); messages != nil && run.repeats(&r, messages) {
 		run.other.add("replay", r.raw)
 	} else if messages != nil {
-		id := r.responseID()
-		if known && parent.run == run && run.leaves(parent.n, messages, id) {
+		response := r.responseID()
+		if known && parent.run == run && run.leaves(parent.n, messages, response) {
 			run = run.fork(parent.n, r.line)
 		}
-		run.add(&r, id, messages)
+		run.add(&r, response, messages)
 		known = false
 	}
-	if id := r.text("uuid"); id != "" {
-		c.places[id] = claudePlace{run, len(run.Messages)}
+	if id != "" {
+		c.places[id] = claudePlace{run, len(run.Messages), hash}
 		if known {
-			c.places[id] = claudePlace{run, min(parent.n, len(run.Messages))}
+			c.places[id] = claudePlace{run, min(parent.n, len(run.Messages)), hash}
 		}
 	}
 }

@@ -20,7 +20,7 @@ func formOf(u llm.Unknown, first bool) form {
 	kind := strings.TrimPrefix(u.Kind, "openai.")
 	switch {
 	case slices.Contains([]string{"tool_use", "tool_result", "thinking", "redacted_thinking"}, kind),
-		strings.HasSuffix(kind, "_tool_use"), strings.HasSuffix(kind, "_tool_result"):
+		strings.HasSuffix(kind, "_tool_use"), strings.HasSuffix(kind, "_tool_result") && kind != "server_tool_result": // the last of LangChain
 		return blocks
 	case strings.HasPrefix(kind, "input_") && kind != "input_audio", kind == "output_text":
 		return itemParts
@@ -93,14 +93,15 @@ func (r *Reader) Flush(messages []llm.Message) ([]llm.Message, error) {
 	return append(messages, ClientCalls(req.Messages)...), nil
 }
 
-// other reads a message of Gemini, Bedrock Converse or Anthropic; nil if it is of none of them.
-func (r *Reader) other(raw json.RawMessage, isContent bool) (messages []llm.Message) {
+// other reads a message of Gemini, Bedrock Converse or Anthropic; nil if it is of none of them. A message
+// with calls of Chat Completions may have thinking of Anthropic.
+func (r *Reader) other(raw json.RawMessage, isContent, hasCalls bool) (messages []llm.Message) {
 	switch {
 	case isContent:
 		messages, r.Protocol = r.Contents(raw), "gemini"
 	case r.form == converse:
 		messages, r.Protocol = Converse(raw), "bedrock-converse"
-	case r.form == blocks:
+	case r.form == blocks && (!hasCalls || hasBlocks(tree.Member(raw, "content"), "tool_use")):
 		messages, r.Protocol = anthropicMessages(raw), "anthropic-messages"
 	}
 	if messages != nil && messages[0].Opaque == nil {

@@ -114,12 +114,13 @@ func Plain(m json.RawMessage, role, callID string) json.RawMessage {
 	x.Read(m)
 	kwargs, content := x.Member("additional_kwargs"), x.Member("content")
 	calls, used := langChainCalls(&x, kwargs)
+	content, calls, standard := standardBlocks(content, calls)
 	legacy := tree.Member(kwargs, "function_call") // repeated by calls, if there are any
 	if len(calls) > 0 || tree.Member(legacy, "name") == nil || x.Member("function_call") != nil || hasCall(content, legacy) {
 		legacy = nil
 	}
-	blocks := hasBlocks(content)
-	if callID == "" && used == nil && legacy == nil && !blocks && isPlain(&x, role) {
+	blocks := hasBlocks(content, "tool_use", "thinking", "redacted_thinking")
+	if callID == "" && used == nil && legacy == nil && !blocks && !standard && isPlain(&x, role) {
 		return m
 	}
 	o := make(tree.Object, 0, len(m)+len(role)+len(callID))
@@ -131,7 +132,9 @@ func Plain(m json.RawMessage, role, callID string) json.RawMessage {
 		switch {
 		case key == "role", key == "type", tree.IsNull(value), slices.Contains(used, key):
 		case key == "content" && blocks:
-			o.Add(key, withCalls(value, calls))
+			o.Add(key, withCalls(content, calls))
+		case key == "content" && standard:
+			o.Add(key, content)
 		case key == "content" && role == "tool":
 			o.Add(key, ResultContent(value))
 		case key == "additional_kwargs" && slices.Contains(used, "additional_kwargs.tool_calls"):
@@ -152,6 +155,36 @@ func Plain(m json.RawMessage, role, callID string) json.RawMessage {
 	}
 	o.Add("tool_calls", list.JSON())
 	return o.JSON()
+}
+
+// standardBlocks returns a content without the content blocks of LangChain 1 that are calls, and all calls:
+// those that the message does not have elsewhere too. A block that is not standard becomes the block of the
+// provider that it has. Found reports whether there are such blocks.
+func standardBlocks(content json.RawMessage, calls []langChainCall) (rest json.RawMessage, all []langChainCall, found bool) {
+	var list tree.List
+	all = calls
+	for _, block := range tree.Elements(content) {
+		switch kind := tree.Scalar(block, "type"); {
+		case (kind == "tool_call" || kind == "invalid_tool_call") && AreStrings(block, "id", "name") && tree.Member(block, "name") != nil:
+			found = true
+			call := langChainCall{block, tree.Member(block, "id"), tree.Member(block, "name"), tree.Member(block, "args")}
+			same := func(c langChainCall) bool {
+				return tree.String(c.id) == tree.String(call.id) && tree.String(c.name) == tree.String(call.name)
+			}
+			if !slices.ContainsFunc(calls, same) {
+				all = append(all[:len(all):len(all)], call)
+			}
+		case kind == "non_standard" && tree.Scalar(block, "value", "type") != "":
+			found = true
+			list.Add(tree.Member(block, "value"))
+		default:
+			list.Add(block)
+		}
+	}
+	if !found {
+		return content, calls, false
+	}
+	return list.JSON(), all, true
 }
 
 // isPlain reports whether the members of a message are those that Plain returns for this role.
@@ -221,10 +254,10 @@ func langChainCalls(m *tree.Index, kwargs json.RawMessage) (calls []langChainCal
 	return calls, used
 }
 
-// hasBlocks reports whether a content has calls or reasoning as blocks of Anthropic.
-func hasBlocks(content json.RawMessage) bool {
+// hasBlocks reports whether a content has a block of one of the kinds.
+func hasBlocks(content json.RawMessage, kinds ...string) bool {
 	for _, block := range tree.Elements(content) {
-		if slices.Contains([]string{"tool_use", "thinking", "redacted_thinking"}, tree.Scalar(block, "type")) {
+		if slices.Contains(kinds, tree.Scalar(block, "type")) {
 			return true
 		}
 	}

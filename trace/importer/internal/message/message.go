@@ -139,7 +139,7 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 		d.Fail("the message has no role")
 		return messages
 	}
-	if read := r.other(json.RawMessage(whole), f.isContent); read != nil {
+	if read := r.other(json.RawMessage(whole), f.isContent, len(f.calls) > 0); read != nil {
 		return append(messages, read...)
 	}
 	if f.role == "tool" || f.role == "function" {
