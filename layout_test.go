@@ -143,6 +143,7 @@ var table = []packageRule{
 	{
 		name: "trace/check", does: "the invariants: events in, violations out",
 		not:      "running a loop",
+		large:    "The invariants share the state of a run and of the messages of its requests.",
 		packages: []string{"internal/jsonio", "llm", "trace", "trace/check/internal/..."},
 	},
 	{

@@ -55,7 +55,7 @@ func TestRewrites(t *testing.T) {
 			"INV-01: the call number 1 of message 1 has no result", "INV-01: the call number 2 of message 1 has no result",
 		}},
 		{"a result without an id", []llm.Message{user, asks, both}, 2, []llm.Message{llm.ToolResults(good(""), good("c2"))}, []string{
-			`INV-01: a result is for the call "", which`,
+			"INV-01: a result has neither the id of a call nor the name of a function",
 		}},
 		{"a result of a call that was cut", []llm.Message{user, asks, both}, 1, []llm.Message{both}, []string{
 			`INV-01: a result is for the call "c1", which no`, `INV-01: a result is for the call "c2", which no`,
@@ -78,12 +78,14 @@ func TestRewrites(t *testing.T) {
 // TestListWords checks the messages about calls and results in a list.
 func TestListWords(t *testing.T) {
 	for want, list := range map[string][]llm.Message{
-		`the call "c1" has more than one result`:                                  {llm.Assistant(c1), llm.ToolResults(good("c1"), good("c1"))},
-		`a result is for the call "c1", which no assistant message before it has`: {llm.User("a"), llm.ToolResults(good("c1"))},
-		`the call "c1" has no result, and other messages follow`:                  {llm.Assistant(c1), llm.User("a")},
-		`a result is for the call "c2", which no assistant message before it has`: {llm.Assistant(c1), llm.ToolResults(good("c1"), good("c2"))},
-		`message 0 has the unknown role "x"`:                                      {{Role: "x", Parts: []llm.Part{text("a")}}},
-		`message 1 is an empty assistant message: it must not be`:                 {llm.User("a"), llm.Assistant(), llm.User("a")},
+		`the call "c1" has more than one result`:                                                         {llm.Assistant(c1), llm.ToolResults(good("c1"), good("c1"))},
+		`a result is for the call "c1", which no assistant message before it has`:                        {llm.User("a"), llm.ToolResults(good("c1"))},
+		`the call "c1" has no result, and other messages follow`:                                         {llm.Assistant(c1), llm.User("a")},
+		`a result without an id is for the function "f", and belongs to no call that waits for a result`: {llm.Assistant(c1), llm.ToolResults(llm.ToolResult{Name: "f"})},
+		"a result has neither the id of a call nor the name of a function":                               {llm.Assistant(c1), llm.ToolResults(llm.ToolResult{})},
+		`a result is for the call "c2", which no assistant message before it has`:                        {llm.Assistant(c1), llm.ToolResults(good("c1"), good("c2"))},
+		`message 0 has the unknown role "x"`:                                                             {{Role: "x", Parts: []llm.Part{text("a")}}},
+		`message 1 is an empty assistant message: it must not be`:                                        {llm.User("a"), llm.Assistant(), llm.User("a")},
 	} {
 		vs := check.Messages("r", list)
 		if len(vs) != 1 || !strings.HasPrefix(vs[0].Message, want) {

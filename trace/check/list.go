@@ -38,6 +38,7 @@ type list struct {
 	message int
 	open    []openCall
 	late    []openCall
+	unnamed int // results without an id, which may be for any of the open calls
 	// lateAt has the indices of the first `indexed` calls of late by place.
 	lateAt     map[int32][]int32
 	indexed    int
@@ -104,7 +105,7 @@ func (l *list) take(s *sink, m llm.Message) {
 	for _, p := range m.Parts {
 		if r, ok := p.(llm.ToolResult); ok && !executed[r.ID] {
 			hasResult = true
-			l.result(s, r.ID)
+			l.result(s, &r)
 		}
 	}
 	if !hasResult && !joined {
@@ -134,6 +135,7 @@ func executedCalls(m llm.Message) (ids names) {
 
 // close takes a message without results after the open calls.
 func (l *list) close() {
+	l.closeUnnamed()
 	for _, c := range l.open {
 		if !c.done {
 			l.late = append(l.late, c)
@@ -214,7 +216,8 @@ func reportDuplicate(s *sink, p *idtable.Place, id string, together bool) {
 	p.Dup, p.Twin = true, together
 }
 
-func (l *list) result(s *sink, id string) {
+func (l *list) result(s *sink, r *llm.ToolResult) {
+	id := r.ID
 	place, known := l.find(id)
 	if known {
 		if at, ok := l.waiting(place); ok {
@@ -231,10 +234,29 @@ func (l *list) result(s *sink, id string) {
 			return
 		}
 	}
-	s.reportFault(faultOrphan, "a result is for the call %q, which no assistant message before it has", id)
-	if !known && id == "" && l.next < len(l.open) && !l.open[l.next].done {
-		l.resolve(s, l.next, id) // only the id is wrong if the result is for the next waiting call
+	switch {
+	case id != "":
+		s.reportFault(faultOrphan, "a result is for the call %q, which no assistant message before it has", id)
+		return
+	case r.Name != "":
+		s.reportFault(faultOrphan, "a result without an id is for the function %q, and belongs to no call that waits for a result", r.Name)
+	default:
+		s.reportFault(faultOrphan, "a result has neither the id of a call nor the name of a function")
 	}
+	l.unnamed++
+}
+
+// closeUnnamed takes the results without an id, which are reported, as those of the first calls that
+// have no other one: only the id is wrong.
+func (l *list) closeUnnamed() {
+	for i := range l.open {
+		if c := &l.open[i]; l.unnamed > 0 && !c.done {
+			c.done = true
+			l.placed[c.at].answered = int32(l.message) + 1
+			l.unnamed--
+		}
+	}
+	l.unnamed = 0
 }
 
 // lateCall returns the first late call of a place without a result, or nil. The caller gives
@@ -282,6 +304,7 @@ func (l *list) forgetLate() {
 
 // sent checks the list as a request: each call needs a result.
 func (l *list) sent(s *sink, atCall bool) {
+	l.closeUnnamed()
 	l.settle(s, atCall)
 	l.unanswered(s, l.open, atCall, "the request was sent without a result of the call %s")
 }
@@ -300,6 +323,7 @@ func (l *list) unanswered(s *sink, calls []openCall, atCall bool, format string)
 
 // ended checks the list at the end of the run. The pending calls need no result.
 func (l *list) ended(s *sink, pending []string) {
+	l.closeUnnamed()
 	l.settle(s, false)
 	isPending := make(map[int32]string, len(pending))
 	for _, id := range pending {
@@ -336,7 +360,7 @@ func (l *list) truncate(k int) {
 		l.Places[l.placed[n-1].place].Msg = -1
 		l.placed = l.placed[:n-1]
 	}
-	l.n, l.next, l.disordered = k, 0, false
+	l.n, l.next, l.disordered, l.unnamed = k, 0, false, 0
 	l.open = l.open[:0]
 	l.forgetLate()
 	if len(l.placed) == 0 {
