@@ -161,10 +161,12 @@ func (r *requestReader) content() {
 
 func readRole(role string) llm.Role {
 	switch role {
-	case roleUser, "", "function": // the last one is of the first versions
+	case roleUser, "", "function", "tool": // function in the first versions, tool in examples of Google's SDK
 		return llm.RoleUser
 	case roleModel:
 		return llm.RoleAssistant
+	case "assistant", "system": // which have these meanings in llm only
+		role = name + ":" + role
 	}
 	return llm.Role(role)
 }

@@ -199,9 +199,9 @@ func TestADKSessionUnknown(t *testing.T) {
 		got = append(got, err.Error())
 	}
 	want := []string{
+		`file:1: the message has the unknown role "robot" (in message 0 of s)`,
 		`file:1: the content has a part of the unknown kind "gemini.function_call" (in message 1 of s)`,
 		`file:1: events[0].content: the content has no list of parts (in s)`,
-		`file:1: events[1].content.role: the content has the unknown role "robot" (in s)`,
 		`file:1: events[2].content: the content has no list of parts (in s)`,
 		`file:1: past_events: the messages of past_events are not read (in s)`,
 	}

@@ -284,21 +284,43 @@ func TestRecordingOfOneEntryPerLine(t *testing.T) {
 
 func TestRequestsInUnknownProtocols(t *testing.T) {
 	const body = `{"model":"m","input":"hi","messages":[]}`
-	for url, reported := range map[string]bool{
-		"https://llm.example/profiles/generate":    true, // which contains files
-		"https://llm.example/v1/interactions":      true,
-		"https://llm.example/v1/embeddings":        false,
-		"https://llm.example/v1/files":             false,
-		"https://llm.example/models/m:countTokens": false,
-		"https://llm.example/v1/messages/batches":  false,
+	for _, c := range []struct {
+		url, sent, got string
+		reported       bool
+	}{
+		{"https://llm.example/profiles/generate", body, "{}", true}, // which contains files
+		{"https://llm.example/v1/interactions", body, "{}", true},
+		{"https://llm.example/v1/embeddings", body, "{}", false},
+		{"https://llm.example/v1/files", body, "{}", false},
+		{"https://llm.example/models/m:countTokens", body, "{}", false},
+		{"https://llm.example/v1/messages/batches", body, "{}", false},
+		{"https://llm.example/v1/videos", `{"model":"m","prompt":"a cat"}`, "{}", false},
+		// Titan, and its embeddings.
+		{"https://bedrock.example/model/amazon.titan-text-express-v1/invoke", `{"inputText":"x"}`, `{"results":[{"outputText":"y"}]}`, true},
+		{"https://bedrock.example/model/amazon.titan-embed-text-v1/invoke", `{"inputText":"x"}`, `{"embedding":[1]}`, false},
+		// Text Generation Inference, and another service with a prompt.
+		{"http://tgi.example/generate", `{"inputs":"x","parameters":{"max_new_tokens":5}}`, `{}`, true},
+		{"http://tgi.example/generate", `{"inputs":"x"}`, `[{"generated_text":"y"}]`, true},
+		{"http://llm.example/generate", `{"prompt":"x","max_new_tokens":5}`, `{}`, true},
+		{"http://orders.example/orders", `{"input":"x"}`, `{"id":7}`, false},
+		// Version 1 of Cohere, and messages to other services.
+		{"https://api.cohere.com/v1/chat", `{"message":"x"}`, `{"text":"y"}`, true},
+		{"https://llm.example/v1/chat", `{"message":"x","model":"m"}`, `{"text":"y"}`, true},
+		{"https://chat.example/chat", `{"message":"x"}`, `{"id":7}`, false},
+		{"https://logs.example/log", `{"message":"x","model":"phone"}`, `{}`, false},
+		// Runs of the Assistants API, its other requests, and runs of LangGraph.
+		{"https://api.openai.com/v1/threads/t/runs", `{"assistant_id":"a"}`, `{"object":"thread.run"}`, true},
+		{"https://api.openai.com/v1/threads/t/runs/r/submit_tool_outputs", `{"tool_outputs":[]}`, `{}`, true},
+		{"https://api.openai.com/v1/threads/t/messages", `{"role":"user","content":"x"}`, `{"object":"thread.message"}`, false},
+		{"https://graph.example/threads/t/runs", `{"assistant_id":"a","input":{}}`, `{"run_id":"r"}`, false},
 	} {
-		src, err := importer.Open("x.har", strings.NewReader(har(url, body, "", "{}")))
+		src, err := importer.Open("x.har", strings.NewReader(har(c.url, c.sent, "", c.got)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, err := range src.Exchanges() {
-			if (err != nil) != reported {
-				t.Errorf("%s: error %v, want one: %t", url, err, reported)
+			if (err != nil) != c.reported {
+				t.Errorf("%s: error %v, want one: %t", c.url, err, c.reported)
 			}
 		}
 	}

@@ -29,6 +29,7 @@ func TestProtocolOf(t *testing.T) {
 		"http://127.0.0.1:8917/lane/a/openai/v1/responses":                                                      "openai-responses /responses",
 		"https://api.anthropic.com/v1/messages":                                                                 "anthropic-messages /v1/messages",
 		"https://api.anthropic.com/v1/messages/count_tokens":                                                    "",
+		"https://api.mistral.ai/v1/agents/completions":                                                          "openai-chat /chat/completions",
 		"https://aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/c:rawPredict":  "anthropic-messages /v1/messages",
 		"https://aiplatform.googleapis.com/v1/projects/p/publishers/anthropic/models/c:streamRawPredict":        "anthropic-messages /v1/messages",
 		"https://aiplatform.googleapis.com/v1/projects/p/publishers/meta/models/c:rawPredict":                   "",
@@ -317,6 +318,19 @@ func TestExchangesBackground(t *testing.T) {
 	want = []string{"1 GET " + of + ` ! file:5: interaction 1: the response "resp_1" is to a request that is not in the recording`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("without the request (-want +got):\n%s", diff)
+	}
+	for name, c := range map[string]struct {
+		later []*recording.Interaction
+		want  []string
+	}{
+		"still in progress": {list[1:2], []string{"2 GET " + of, "1 POST " + create + " ! file:5: interaction 1: the response is not complete, and a later one is not in the recording"}},
+		"cancelled":         {[]*recording.Interaction{over("POST", of+"/cancel", "", response("cancelled", ""))}, []string{"2 POST " + of + "/cancel openai-responses hi -> "}},
+		"deleted":           {[]*recording.Interaction{over("DELETE", of, "", `{"id":"resp_1","object":"response","deleted":true}`)}, []string{"2 DELETE " + of}},
+	} {
+		_, got = exchanges(t, bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, append(list[:1:1], c.later...))))
+		if diff := cmp.Diff(append([]string{"1 POST " + create + " openai-responses hi"}, c.want...), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 	src, err := importer.Open("file", bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, list)))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -51,7 +52,7 @@ func ProtocolOf(address string) (p protocol.Protocol, path string) {
 	}
 	claude := strings.Contains(path, "anthropic")
 	switch {
-	case ends("/chat/completions"):
+	case ends("/chat/completions", "/agents/completions"): // the latter of Mistral
 		return chat.Protocol{}, "/chat/completions"
 	case ends("/responses"):
 		return responses.Protocol{}, "/responses"
@@ -84,7 +85,7 @@ func hasPrompt(p protocol.Protocol, body []byte) bool {
 // is one of a model.
 func isOtherService(x *recording.Interaction, text []byte) bool {
 	u, err := url.Parse(x.Request.URL)
-	if err != nil || isOtherEndpoint(u.Path) || strings.Contains(u.Path, "embed") {
+	if err != nil || isOtherEndpoint(u.Path) {
 		return true
 	}
 	shared := slices.ContainsFunc([]string{"/responses", "/messages", "/completions", "/api/chat"}, func(end string) bool { return strings.HasSuffix(u.Path, end) })
@@ -119,28 +120,55 @@ var promptMembers = map[string][]string{
 // a model that produce no messages. From the API references of the providers.
 var otherEndpoints = []string{
 	"embed", "batch", "count_tokens", "count-tokens", "counttokens", "input_tokens", "tokenize", "compact", "moderation", "images",
-	"audio", "speech", "files", "uploads", "rerank", "fine_tuning", "fine-tuning", "vector_stores", "cachedcontents",
+	"audio", "speech", "video", "files", "uploads", "rerank", "fine_tuning", "fine-tuning", "vector_stores", "cachedcontents",
 	"predict", "classify", "guardrail", "assistants", "threads", "evals", "traces", "ingest",
 }
 
-// seemsModelRequest reports whether a request at an unknown path has a body like one to a model.
-func seemsModelRequest(x recording.Request, body []byte) bool {
-	path := strings.ToLower(x.URL)
-	if u, err := url.Parse(x.URL); err == nil {
-		path = strings.ToLower(u.Path)
+// Members of requests to models in unknown protocols, such as those of Titan on Bedrock, Text Generation
+// Inference of Hugging Face, and llama.cpp, and of their responses.
+var (
+	prompts           = []string{"messages", "contents", "prompt", "input", "inputs", "inputText"}
+	requestParameters = []string{"max_tokens", "max_new_tokens", "max_tokens_to_sample", "max_gen_len", "maxTokens", "n_predict", "temperature", "top_p"}
+	generated         = []string{"choices", "candidates", "completion", "generated_text", "generation", "generations"}
+)
+
+// seemsModelRequest reports whether a request at an unknown path is like one to a model: it has a prompt,
+// and a model, parameters of requests to models or a generated text. A run of the Assistants API is one, too.
+func seemsModelRequest(x *recording.Interaction, body []byte) bool {
+	path, host := strings.ToLower(x.Request.URL), ""
+	if u, err := url.Parse(x.Request.URL); err == nil {
+		path, host = strings.ToLower(u.Path), u.Host
 	}
-	if x.Method != http.MethodPost || isOtherEndpoint(path) {
+	answer, _ := cassettes.Decompress(x.Response.Header, x.Response.Body) // without it, the request decides
+	switch {
+	case x.Request.Method != http.MethodPost:
+		return false
+	case strings.Contains(path, "/threads/") && strings.HasSuffix(path, "/submit_tool_outputs"),
+		strings.Contains(path, "/threads/") && strings.HasSuffix(path, "/runs") && bytes.Contains(answer, []byte("thread.run")):
+		return true
+	case isOtherEndpoint(path):
 		return false
 	}
 	object := json.RawMessage(bytes.TrimSpace(body))
 	if !jsonio.ValidSyntax(object) {
 		return false
 	}
-	model := tree.Member(object, "model") != nil || strings.Contains(path, "/model")
-	return model && tree.First(object, "messages", "contents", "prompt", "input", "inputs") != nil
+	isModel := tree.Member(object, "model") != nil || strings.Contains(path, "/model")
+	if tree.First(object, prompts...) == nil { // version 1 of Cohere has a message
+		return tree.Member(object, "message") != nil && strings.HasSuffix(path, "/chat") && (isModel || strings.Contains(host, "cohere"))
+	}
+	first := tree.Element(answer, "0")
+	if first == nil {
+		first = answer
+	}
+	return isModel || tree.First(object, requestParameters...) != nil || tree.First(tree.Member(object, "parameters"), requestParameters...) != nil ||
+		jsonio.ValidSyntax(first) && tree.First(first, generated...) != nil
 }
 
 func isOtherEndpoint(path string) bool {
+	if strings.Contains(path, "embed") {
+		return true
+	}
 	segments := strings.FieldsFunc(strings.ToLower(path), func(r rune) bool { return r == '/' || r == ':' })
 	return slices.ContainsFunc(segments, func(segment string) bool {
 		return slices.ContainsFunc(otherEndpoints, func(name string) bool { return strings.HasPrefix(segment, name) })
@@ -239,6 +267,12 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 	if q != nil {
 		q.Flush()
 	}
+	for _, e := range later.missing() {
+		err := errors.New("the response is not complete, and a later one is not in the recording")
+		if stopped = stopped || !yield(&task{Exchange: Exchange{Number: e.Number, Line: e.Line, Session: e.Session, Title: e.Title}}, s.exchangeError(e, err)); stopped {
+			return
+		}
+	}
 	if cut, ok := errors.AsType[*recording.IncompleteError](s.http.Incomplete); !stopped && ok && cut.TrailingBytes > 0 {
 		err := fmt.Errorf("the recording was not closed: its last %d bytes are incomplete", cut.TrailingBytes)
 		yield(&task{}, s.errorAt(0, "", err))
@@ -333,7 +367,7 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	case p != nil && x.Request.Method == http.MethodPost && !isOtherService(x, text):
 		e.Protocol = p
 		return fmt.Errorf("the request to a model has no prompt: want a member %s", strings.Join(promptMembers[p.Name()], " or "))
-	case p == nil && seemsModelRequest(x.Request, text):
+	case p == nil && seemsModelRequest(x, text):
 		return errors.New("the request seems to be to a model, but its protocol is unknown")
 	default:
 		return nil
@@ -366,6 +400,9 @@ func (e *Exchange) read(read *body.Protocol, x *recording.Interaction) {
 		client := &protocol.Client{Protocol: unsent{e.Protocol}, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: &recorded{x.Response, e.Body, err}}}
 		response, err = llm.Collect(client.Stream(context.Background(), e.Request))
 		err = cmp.Or(err, body.Check(e.Protocol, e.Body))
+		if err == nil {
+			err = body.CheckMessage(e.Protocol, e.Body, response)
+		}
 	case err == nil && x.Response.Status < http.StatusBadRequest:
 		response, err = read.Read(e.Body)
 	}
@@ -410,8 +447,15 @@ func beforeFailure(e *Exchange, got *llm.Response) *llm.Response {
 	return next
 }
 
-// background is the requests of Responses whose response comes later, in answer to another request.
-type background map[string]*llm.Request // nil if the response is there, by the id of the response
+// background is the exchanges of Responses whose response comes later, in answer to another request.
+type background map[string]*Exchange // nil if the response is there, by the id of the response
+
+// missing returns the exchanges whose response did not come, in their order.
+func (b background) missing() []*Exchange {
+	list := slices.DeleteFunc(slices.Collect(maps.Values(b)), func(e *Exchange) bool { return e == nil })
+	slices.SortFunc(list, func(a, b *Exchange) int { return a.Number - b.Number })
+	return list
+}
 
 var responsePath = regexp.MustCompile(`/responses/([^/]+)(/cancel)?$`)
 
@@ -424,7 +468,8 @@ func (b *background) complete(e *Exchange, x *recording.Interaction) error {
 	if e.Protocol != nil {
 		id, status := tree.Scalar(e.Body, "id"), tree.Scalar(e.Body, "status")
 		if e.Protocol.Name() == (responses.Protocol{}).Name() && e.Request != nil && (status == "queued" || status == "in_progress") {
-			(*b)[id], e.Response, e.Incomplete = e.Request, nil, nil
+			e.Response, e.Incomplete = nil, nil
+			(*b)[id] = new(*e)
 		} else if e.Response != nil {
 			(*b)[e.Response.ResponseID] = nil
 		}
@@ -439,20 +484,21 @@ func (b *background) complete(e *Exchange, x *recording.Interaction) error {
 	}
 	text, err := cassettes.Decompress(x.Response.Header, x.Response.Body)
 	status := tree.Scalar(text, "status")
-	req, known := (*b)[id[1]]
+	before, known := (*b)[id[1]]
 	switch {
-	case x.Response.Status >= http.StatusBadRequest, known && req == nil, status == "queued", status == "in_progress", tree.Scalar(text, "deleted") == "true":
+	case x.Response.Status >= http.StatusBadRequest, known && before == nil, status == "queued", status == "in_progress":
+		return nil
+	case tree.IsTrue(text, "deleted"):
+		(*b)[id[1]] = nil
 		return nil
 	case err == nil && !known && body.Name(text) == "" && jsonio.ValidSyntax(text):
 		return nil
 	case !known:
 		return fmt.Errorf("the response %q is to a request that is not in the recording", id[1])
 	}
-	e.Protocol, e.Request, e.RequestBody = responses.Protocol{}, req, nil
+	e.Protocol, e.Request, e.RequestBody = responses.Protocol{}, before.Request, nil
 	e.read(nil, x)
-	if e.Response != nil || e.failed != nil {
-		(*b)[id[1]] = nil
-	}
+	(*b)[id[1]] = nil
 	return nil
 }
 

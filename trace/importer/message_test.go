@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -199,11 +200,105 @@ func TestResultsByName(t *testing.T) {
 		"the second result":       {turns(call(c1)+","+call(c2), result(c1)+","+result("")), "run-1 assistant:[c1 f{}][c2 f{}] tool:[c1 f={}][c2 f={}]"},
 		"the second call":         {turns(call(c1)+","+call(""), result(c1)+","+result("")), "run-1 assistant:[c1 f{}][function_call_1 f{}] tool:[c1 f={}][function_call_1 f={}]"},
 		"a result without a call": {turns(call(c1), result("")+","+result("")), "run-1 assistant:[c1 f{}] tool:[c1 f={}][ f={}]"},
+		"a result without a name": {turns(call(""), `{"functionResponse":{"response":{}}}`), "run-1 assistant:[function_call_1 f{}] tool:[ ={}]"},
 	} {
 		_, runs, failed, unknown := readAll(t, "file", []byte(c.in))
 		if diff := cmp.Diff([]string{c.want}, outline(runs)); diff != "" || failed != nil || unknown != nil {
 			t.Errorf("%s: errors %v %v, runs (-want +got):\n%s", name, failed, unknown, diff)
 		}
+	}
+}
+
+// Results of Ollama belong to calls by their ids if they have one, and else by the names of the tools.
+func TestResultsOfOllama(t *testing.T) {
+	t.Parallel()
+	call := func(id string) string { return `{` + id + `"function":{"index":0,"name":"f","arguments":{}}}` }
+	result := func(id, text string) string {
+		return `{"role":"tool",` + id + `"tool_name":"f","content":"` + text + `"}`
+	}
+	turns := func(calls string, results ...string) string {
+		return `{"model":"m","stream":false,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[` + calls + `]},` + strings.Join(results, ",") + `]}`
+	}
+	const a, b, forA, forB = `"id":"a",`, `"id":"b",`, `"tool_call_id":"a",`, `"tool_call_id":"b",`
+	for name, c := range map[string]struct{ in, want string }{
+		"no ids":                      {turns(call("")+","+call(""), result("", "1"), result("", "2")), "[function_call_1 f{}][function_call_2 f{}] tool:[function_call_1 f=1] tool:[function_call_2 f=2]"},
+		"ids of calls":                {turns(call(a)+","+call(b), result("", "1"), result("", "2")), "[a f{}][b f{}] tool:[a f=1] tool:[b f=2]"},
+		"ids":                         {turns(call(a)+","+call(b), result(forB, "1"), result(forA, "2")), "[a f{}][b f{}] tool:[b f=1] tool:[a f=2]"},
+		"an id of one result":         {turns(call(a)+","+call(b), result(forA, "1"), result("", "2")), "[a f{}][b f{}] tool:[a f=1] tool:[b f=2]"},
+		"a result without a call":     {turns(call(a), result("", "1"), result("", "2")), "[a f{}] tool:[a f=1] tool:[ f=2]"},
+		"not in Chat Completions":     {turns(`{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}`, result("", "1")), "[a f{}] tool:[ f=1]"},
+		"not of strings as arguments": {turns(`{"id":"a","function":{"name":"f","arguments":"{}"}}`, result("", "1")), "[a f{}] tool:[ f=1]"},
+	} {
+		run := onlyRun(t, c.in)
+		if diff := cmp.Diff([]string{"run-1 user:(q) assistant:" + c.want}, outline([]importer.Run{run})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		over := unknownIn(t, typed(ollama, c.in, `{"model":"m","message":{"role":"assistant","content":"a"},"done":true,"done_reason":"stop"}`))
+		if over != nil {
+			t.Errorf("%s, over HTTP: %v", name, over)
+		}
+	}
+}
+
+// Gemini refuses other roles than its own (SG-12), and requires objects as arguments and results.
+func TestContentsOfGemini(t *testing.T) {
+	t.Parallel()
+	const unknownRole = "the message has the unknown role "
+	for in, want := range map[string][]string{
+		`{"role":"user","parts":[{"text":"a"}]}`:      nil,
+		`{"role":"function","parts":[{"text":"a"}]}`:  nil,
+		`{"role":"tool","parts":[{"text":"a"}]}`:      nil,
+		`{"role":"assistant","parts":[{"text":"a"}]}`: {unknownRole + `"gemini:assistant"`, "INV-24 error"},
+		`{"role":"system","parts":[{"text":"a"}]}`:    {unknownRole + `"gemini:system"`, "INV-24 error"},
+		`{"role":"zzz","parts":[{"text":"a"}]}`:       {unknownRole + `"zzz"`, "INV-24 error"},
+	} {
+		contents := `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"r"}]},` + in + `]}`
+		const answer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]},"finishReason":"STOP"}]}`
+		for name, file := range map[string]string{
+			"a list": strings.TrimSuffix(strings.TrimPrefix(contents, `{"contents":`), "}"), "a request": contents, "recorded HTTP": typed(gemini, contents, answer),
+		} {
+			var got []string
+			for _, u := range unknownIn(t, file) {
+				got = append(got, u[strings.Index(u, "the message"):strings.Index(u, " (in ")])
+			}
+			run := onlyRun(t, file)
+			list := check.List{Protocol: "gemini"}
+			list.Add(run.Messages...)
+			if found := levels(list.Done()); found != "" {
+				got = append(got, found)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", in, name, diff)
+			}
+		}
+	}
+	for in, want := range map[string]string{
+		`{"functionCall":{"name":"f","args":"zzz"}}`:         "?gemini.function_call",
+		`{"functionCall":{"name":"f","args":7}}`:             "?gemini.function_call",
+		`{"functionCall":{"name":"f","args":"{\"x\":1}"}}`:   `[function_call_1 f{"x":1}]`, // not Google writes it
+		`{"functionCall":{"name":"f","args":null}}`:          "[function_call_1 f]",
+		`{"functionResponse":{"name":"f","response":"zzz"}}`: "?gemini.function_response",
+	} {
+		run := onlyRun(t, `[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[`+in+`]}]`)
+		if got := outline([]importer.Run{run})[0]; !strings.HasSuffix(got, ":"+want) {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// The function of a call is an object, except with the arguments next to it, as Inspect has them.
+func TestFunctionAsString(t *testing.T) {
+	t.Parallel()
+	list := func(call string) string {
+		return `[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[` + call + `]}]`
+	}
+	got := unknownIn(t, list(`{"id":"a","type":"function","function":"f"}`))
+	if want := []string{"file:1: [1].tool_calls[0]: the function of a call is a string, and the call has no arguments"}; !cmp.Equal(want, got) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	run := onlyRun(t, list(`{"id":"a","type":"function","function":"f","arguments":{"x":1}}`))
+	if got, want := outline([]importer.Run{run})[0], `run-1 user:(q) assistant:[a f{"x":1}]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -218,6 +218,7 @@ func (m *messages) flush() {
 		m.invalid = m.errorAt(m.run.Line, "", err)
 	}
 	m.run.Protocol = m.reader.Protocol
+	m.run.FindMissing(nil)
 }
 
 // list reads an array of messages, which is one run.

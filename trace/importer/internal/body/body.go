@@ -4,6 +4,7 @@
 package body
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func Request(raw json.RawMessage) (*llm.Request, error) {
 	if req != nil {
 		Complete(p, raw, req)
 	}
-	return req, err
+	return req, cmp.Or(err, Check(p, raw))
 }
 
 // Complete corrects the calls and results of a request, whose body this is, as looptape checks them;
@@ -113,8 +114,14 @@ func Response(raw json.RawMessage) (*llm.Response, error) {
 	if p == nil {
 		return nil, nil
 	}
+	if first := tree.Element(tree.Member(raw, "choices"), "0"); tree.Member(first, "text") != nil && tree.First(first, messageMembers...) == nil {
+		p = byName("openai-completions")
+	}
 	return p.decode(raw)
 }
+
+// messageMembers are the members with the message of a choice of Chat Completions.
+var messageMembers = []string{"message", "delta"}
 
 // Is reports whether a protocol recognizes a body by its members.
 func Is(has Has) bool { return ofBody(has) != nil }
@@ -157,10 +164,10 @@ func members(raw json.RawMessage) Has {
 }
 
 // checked are the members, by protocol, that Check looks at.
-var checked = map[string][]string{"gemini": {"candidates"}, "openai-chat": {"choices"}, "openai-responses": {"input", "output"}}
+var checked = map[string][]string{"gemini": {"candidates"}, "openai-chat": {"choices"}, "openai-responses": {"input", "output", "status"}}
 
 // Check returns an error if a codec of package providers, which is tolerant, would read an item or a
-// call in a body only in part.
+// call in a body only in part, and for a response of Responses that is not there yet.
 func Check(p protocol.Protocol, text []byte) error {
 	d := jsonio.NewValidDec(jsonio.View(text))
 	if d.Peek() != '{' {
@@ -189,6 +196,9 @@ func Check(p protocol.Protocol, text []byte) error {
 			}
 		}
 	case "openai-responses":
+		if status := tree.String(found["status"]); found["output"] != nil && (status == "queued" || status == "in_progress") {
+			return fmt.Errorf("the response has the status %q, and its content comes with a later response", status)
+		}
 		for _, name := range checked[p.Name()] {
 			for n, item := range tree.Elements(found[name]) {
 				if err := message.CheckItem(item); err != nil {
@@ -233,7 +243,65 @@ func (p *Protocol) decode(raw json.RawMessage) (*llm.Response, error) {
 	}
 	var acc llm.Accumulator
 	err := p.DecodeResponse(raw, func(ev llm.Event) { acc.Add(ev) })
-	return p.withIDs(acc.Response()), err
+	r := p.withIDs(acc.Response())
+	return r, cmp.Or(err, Check(p, raw), CheckMessage(p, raw, r))
+}
+
+var errNoMessage = errors.New("the response has no message")
+
+// CheckMessage returns an error if a response, whose body this is, has no message: neither content nor a
+// finish reason, or no place for content.
+func CheckMessage(p protocol.Protocol, text []byte, r *llm.Response) error {
+	if len(r.Parts) > 0 {
+		return nil
+	}
+	ok := r.FinishReason != llm.FinishUnknown || r.RawFinishReason != ""
+	if ok && jsonio.ValidSyntax(text) {
+		switch p.Name() {
+		case "openai-chat":
+			m := tree.First(tree.Element(tree.Member(text, "choices"), "0"), messageMembers...)
+			ok = len(m) > 0 && m[0] == '{'
+		case "openai-responses":
+			ok = !tree.IsNull(tree.Member(text, "output"))
+		case "anthropic-messages":
+			ok = !tree.IsNull(tree.Member(text, "content"))
+		}
+	}
+	if !ok {
+		return errNoMessage
+	}
+	return nil
+}
+
+// Missing returns why messages of a request of Responses are missing, which the provider stores, and the
+// number of messages before these; an empty string if none are. Extra has the other members of the request. A
+// reference to an item matters if a result has no call.
+func Missing(extra map[string]json.RawMessage, messages []llm.Message) (why string, before int) {
+	if id := tree.Scalar(extra["previous_response_id"]); id != "" {
+		return fmt.Sprintf("the request continues the response %q, which it does not have", id), 0
+	}
+	if !tree.IsNull(extra["conversation"]) {
+		return "the request continues a conversation that the provider stores", 0
+	}
+	calls := map[string]bool{}
+	for i, m := range messages {
+		for _, part := range m.Parts {
+			switch p := part.(type) {
+			case llm.ToolCall:
+				calls[p.ID] = true
+			case llm.Unknown:
+				if p.Kind == "item_reference" && why == "" {
+					why, before = fmt.Sprintf("the input refers to the item %q, which it does not have", tree.Scalar(p.Raw, "id")), i
+				}
+			case llm.ToolResult:
+				if why != "" && !calls[p.ID] {
+					return why, before
+				}
+			default:
+			}
+		}
+	}
+	return "", 0
 }
 
 // withIDs generates the ids of calls in a response of Gemini, which may have none, and makes items of
@@ -343,7 +411,8 @@ func converseResponse(raw json.RawMessage) (*llm.Response, error) {
 	r := &llm.Response{Parts: read[len(read)-1].Parts, RawFinishReason: tree.Scalar(raw, "stopReason")}
 	r.FinishReason = finishReasons[strings.ToLower(r.RawFinishReason)]
 	r.Usage = converseUsage(usage)
-	return finished(r, tree.Member(raw, "output", "message") != nil)
+	content := tree.Member(raw, "output", "message", "content")
+	return finished(r, len(content) > 0 && content[0] == '[')
 }
 
 // converseUsage reads a TokenUsage, whose inputTokens do not include those of the cache.
@@ -467,10 +536,13 @@ func promptRequest(raw json.RawMessage, req *llm.Request) error {
 	return nil
 }
 
-// completion reads the response of Completions.
+// completion reads the response of Completions, and of Mistral's completions with a suffix, which have a message.
 func completion(raw json.RawMessage) (*llm.Response, error) {
 	first := tree.Element(tree.Member(raw, "choices"), "0")
 	text, ok := tree.Text(first, "text")
+	if !ok {
+		text, ok = tree.Text(first, "message", "content")
+	}
 	r := &llm.Response{
 		Parts: []llm.Part{llm.Text{Text: text}}, ResponseID: tree.Scalar(raw, "id"), Model: tree.Scalar(raw, "model"),
 		RawFinishReason: tree.Scalar(first, "finish_reason"),

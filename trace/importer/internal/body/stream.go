@@ -2,6 +2,7 @@ package body
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,8 +26,8 @@ func Stream(text []byte) (*llm.Response, error) {
 	if p == nil {
 		return nil, errors.New("the events of the stream are of no known protocol")
 	}
-	if p.stream != nil {
-		return p.stream(text)
+	if p.response != nil {
+		return p.Read(text)
 	}
 	var acc llm.Accumulator
 	emit := func(ev llm.Event) { acc.Add(ev) }
@@ -49,6 +50,7 @@ func Stream(text []byte) (*llm.Response, error) {
 	}
 	err := dec.End(emit)
 	r := p.withIDs(acc.Response())
+	err = cmp.Or(err, CheckMessage(p, text, r))
 	r.UnknownEvents = append(r.UnknownEvents, UnknownEvents(p, text)...)
 	return r, err
 }
@@ -104,6 +106,8 @@ func ofEvent(data json.RawMessage) *Protocol {
 		return byName("cohere-chat")
 	case tree.First(data, "candidates", "usageMetadata", "promptFeedback") != nil:
 		return byName("gemini")
+	case tree.Member(tree.Element(tree.Member(data, "choices"), "0"), "text") != nil:
+		return byName("openai-completions")
 	case tree.Member(data, "choices") != nil:
 		return byName("openai-chat")
 	}

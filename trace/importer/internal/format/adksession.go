@@ -54,9 +54,6 @@ func ADKSession(d *jsonio.Dec, run *Run) {
 		if parts := tree.Field(content, "parts"); content != nil && (content[0] != '{' || parts != nil && parts[0] != '[') {
 			run.ReportUnknown(path, "the content has no list of parts")
 		}
-		if role := tree.String(tree.Field(content, "role")); !slices.Contains([]string{"", "user", "model", "function", "tool"}, role) {
-			run.ReportUnknown(path+".role", "the content has the unknown role %q", role)
-		}
 	}
 	for _, name := range []string{"past_events", "pending_events"} {
 		if list := tree.Field(raw, name); list != nil && len(list) > len("[]") {

@@ -136,8 +136,22 @@ func readBody(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 	case req == nil:
 		d.Fail("the object is neither a request to a model nor a response")
 	default:
-		run.Messages = append(message.System(req.System), req.Messages...)
+		run.setRequest(req)
 		run.Sent = run.isRequest("contents", "messages", "input")
+	}
+}
+
+// setRequest sets the messages of a run to those of a request.
+func (r *Run) setRequest(req *llm.Request) {
+	r.Messages = append(message.System(req.System), req.Messages...)
+	r.FindMissing(req.Extra)
+}
+
+// FindMissing reports messages that the provider stores; extra has the other members of the request.
+func (r *Run) FindMissing(extra map[string]json.RawMessage) {
+	if why, before := body.Missing(extra, r.Messages); why != "" {
+		r.Gap = 1 + before
+		r.ReportUnknown("", "%s", why)
 	}
 }
 

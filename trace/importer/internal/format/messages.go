@@ -42,6 +42,7 @@ func Messages(d *jsonio.Dec, run *Run) {
 	switch d.Peek() {
 	case '[':
 		run.Messages = reader.List(d)
+		run.FindMissing(nil)
 	case '{':
 		read := func() { run.Messages = reader.List(d) }
 		if !run.Members(d, read, "messages", "traj") {

@@ -218,8 +218,10 @@ func (r *Run) Ask(prompt json.RawMessage) {
 	if prompt[0] == '{' {
 		if list := tree.Member(prompt, "messages"); list != nil {
 			prompt = list
-		} else if req, err := body.Request(prompt); req != nil && err == nil {
-			r.Messages = append(message.System(req.System), req.Messages...)
+		} else if req, err := body.Request(prompt); err != nil {
+			r.ReportUnknown("", "the prompt is a request that cannot be read: %w", err)
+		} else if req != nil {
+			r.setRequest(req)
 			return
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
 // Contents reads a Content of the Gemini API. Results of tools become a message of their
 // own, before the other parts. A result without an id belongs to the next call of its name
-// that has no result.
+// that has no result. A role that Gemini does not have is no role of llm.
 func (r *Reader) Contents(content json.RawMessage) []llm.Message {
 	r.added++
 	var parts []llm.Part
@@ -21,12 +22,20 @@ func (r *Reader) Contents(content json.RawMessage) []llm.Message {
 			parts = append(parts, p)
 		}
 	}
-	role := llm.RoleUser
-	if text, _ := tree.Text(tree.Field(content, "role")); text == "model" {
-		role = llm.RoleAssistant
-	}
 	others, results := Separate(parts)
-	return AddStep(AddStep(nil, llm.RoleTool, results), role, others)
+	return AddStep(AddStep(nil, llm.RoleTool, results), geminiRole(tree.String(tree.Field(content, "role"))), others)
+}
+
+func geminiRole(role string) llm.Role {
+	switch role {
+	case "", "null", "user", "function", "tool": // function in the first versions, tool in examples of Google's SDK
+		return llm.RoleUser
+	case "model":
+		return llm.RoleAssistant
+	case "assistant", "system": // which have these meanings in llm only
+		role = "gemini:" + role
+	}
+	return llm.Role(role)
 }
 
 // geminiPart reads a part. Its null members are ignored; it is nil if no other is left. A
@@ -53,9 +62,9 @@ func (r *Reader) geminiPart(part json.RawMessage) llm.Part {
 		return llm.Reasoning{Text: text, Opaque: rest.JSON()}
 	case kind == "text" && isText:
 		return llm.Text{Text: text, Opaque: rest.JSON()}
-	case kind == "function_call" && isFunction(value, "id", "name"):
+	case kind == "function_call" && isFunction(value) && isObject(tree.String(tree.Field(value, "args"))): // not Google writes it as a string
 		return r.FunctionCall(value, rest.JSON())
-	case kind == "function_response" && isFunction(value, "id", "name"):
+	case kind == "function_response" && isFunction(value) && isObject(string(tree.Field(value, "response"))):
 		return r.FunctionResponse(value, rest.JSON())
 	case kind == "inline_data", kind == "file_data":
 		return blob(value, rest.JSON())
@@ -71,14 +80,16 @@ var geminiKinds = []string{
 	"executable_code", "code_execution_result",
 }
 
-// isFunction reports whether a value is an object and each of the members a string, a number, null
-// or missing.
-func isFunction(raw json.RawMessage, names ...string) bool {
-	return raw[0] == '{' && !slices.ContainsFunc(names, func(name string) bool {
+// isFunction reports whether a value is an object whose id and name are strings, numbers, null or missing.
+func isFunction(raw json.RawMessage) bool {
+	return raw[0] == '{' && !slices.ContainsFunc([]string{"id", "name"}, func(name string) bool {
 		value := tree.Field(raw, name)
 		return value != nil && tree.Scalar(value) == "" && string(value) != `""`
 	})
 }
+
+// isObject reports whether a value is an object, null or missing.
+func isObject(value string) bool { return value == "" || value == "null" || jsonio.IsObject(value) }
 
 // otherMembers adds the other members of a value to the opaque data of its part, under its name.
 func otherMembers(opaque json.RawMessage, name string, value json.RawMessage, known ...string) json.RawMessage {
@@ -109,7 +120,7 @@ func (r *Reader) FunctionCall(raw, rest json.RawMessage) llm.ToolCall {
 	call := llm.ToolCall{
 		ID:        tree.Scalar(tree.Field(raw, "id")),
 		Name:      tree.Scalar(tree.Field(raw, "name")),
-		Arguments: string(tree.Field(raw, "args")), Opaque: otherMembers(rest, "function_call", raw, "id", "name", "args"),
+		Arguments: tree.String(tree.Field(raw, "args")), Opaque: otherMembers(rest, "function_call", raw, "id", "name", "args"),
 	}
 	if call.ID == "" {
 		r.GenerateID(&call)
@@ -119,12 +130,14 @@ func (r *Reader) FunctionCall(raw, rest json.RawMessage) llm.ToolCall {
 	return call
 }
 
-// FunctionResponse reads a FunctionResponse. Its content is the JSON that the tool returned.
+// FunctionResponse reads a FunctionResponse. Its content is the JSON that the tool returned. Gemini refuses
+// one without a name, so it is for no call unless it has an id.
 func (r *Reader) FunctionResponse(raw, rest json.RawMessage) llm.ToolResult {
 	res := llm.ToolResult{ID: tree.Scalar(tree.Field(raw, "id")), Name: tree.Scalar(tree.Field(raw, "name")), Opaque: otherMembers(rest, "function_response", raw, "id", "name", "response")}
-	if res.ID == "" {
+	switch {
+	case res.ID == "" && res.Name != "":
 		res.ID = r.OpenCall(res.Name, "")
-	} else {
+	case res.ID != "":
 		r.close(res)
 	}
 	if response := tree.Field(raw, "response"); response != nil {

@@ -28,12 +28,13 @@ type Reader struct {
 	added     int // messages
 	opened    int // calls
 	// open holds the ids of calls that have no result yet, by function, if the result may have none:
-	// generated ids, as calls of the old function_call form have none, and those of Gemini.
+	// generated ids, as calls of the old function_call form have none, and those of Gemini and Ollama.
 	open  map[string][]openCall
 	slab  []llm.Part // memory for lists of parts; most lists are short
 	calls []llm.Part // of the current message
 	items []string   // of Responses, which become messages together; see Flush
 	form  form       // of the content of the current message
+	named bool       // results may name the functions of the current calls instead of their ids, as Ollama has it
 }
 
 // openCall is the id of a call without a result.
@@ -105,16 +106,20 @@ type fields struct {
 // the same message may be added again when more of it is there.
 func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 	start := d.Offset()
-	r.form = openAI
+	r.form, r.named = openAI, false
 	f := r.fields(d)
 	if d.Err() != nil {
 		return messages
 	}
 	r.added++
 	for i, p := range f.calls {
-		if call, ok := p.(llm.ToolCall); ok && call.IDGenerated {
+		switch call, ok := p.(llm.ToolCall); {
+		case !ok:
+		case call.IDGenerated:
 			r.GenerateID(&call)
 			f.calls[i] = call
+		case r.named:
+			r.addOpen(call)
 		}
 	}
 	whole := d.Since(start)
@@ -195,7 +200,7 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 		case key == "tool_calls":
 			r.calls = r.calls[:0]
 			for range d.Elements() {
-				r.calls = append(r.calls, toolCall(d))
+				r.calls = append(r.calls, r.toolCall(d))
 			}
 			f.calls = r.calls
 		case key == "parts" && isUI(d):
@@ -212,7 +217,8 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 			f.rest.Raw(key, f.failure)
 		case key == "function_call":
 			var call llm.ToolCall
-			call.Opaque = function(d, &call).JSON()
+			rest, _ := function(d, &call)
+			call.Opaque = rest.JSON()
 			f.function = &call
 		default:
 			f.rest.Raw(key, d.Raw())
@@ -289,9 +295,15 @@ func (r *Reader) addOpen(call llm.ToolCall) {
 
 // close notes that the call with the id of a result has it.
 func (r *Reader) close(result llm.ToolResult) {
-	calls := r.open[result.Name]
-	if i := slices.IndexFunc(calls, func(c openCall) bool { return c.id == result.ID }); i >= 0 {
-		r.deleteOpen(result.Name, i)
+	name, at := "", -1
+	for function, calls := range r.open {
+		i := slices.IndexFunc(calls, func(c openCall) bool { return c.id == result.ID })
+		if i >= 0 && (function == result.Name || result.Name == "" && (at < 0 || calls[i].number < r.open[name][at].number)) {
+			name, at = function, i
+		}
+	}
+	if at >= 0 {
+		r.deleteOpen(name, at)
 	}
 }
 
@@ -356,6 +368,8 @@ func (r *Reader) result(f fields) llm.Message {
 	}
 	if f.role == "function" || res.ID == "" {
 		res.ID = r.OpenCall(f.name, res.ID)
+	} else {
+		r.close(res)
 	}
 	return llm.Message{Role: llm.RoleTool, Parts: append(r.alloc(1), res), Opaque: f.rest.JSON()}
 }
@@ -368,23 +382,27 @@ func isResults(parts []llm.Part) bool {
 	})
 }
 
-// toolCall reads a call. One of Ollama, which has neither an id nor a type, needs a generated id.
-func toolCall(d *jsonio.Dec) llm.ToolCall {
+// toolCall reads a call. One of Ollama has no type, and its arguments are an object. It may have no id, and
+// then needs a generated one (https://github.com/ollama/ollama/blob/main/docs/api.md).
+func (r *Reader) toolCall(d *jsonio.Dec) llm.ToolCall {
 	var c llm.ToolCall
 	var rest tree.Object
-	ollama := true
+	var isObject, hasID, hasType, hasArguments bool
+	nameOnly := false
 	for key := range d.Members() {
 		switch {
 		case key == "id":
-			c.ID, ollama = stringOrNull(d), false
+			c.ID, hasID = stringOrNull(d), true
 		case key == "function" && d.Peek() == '"': // Inspect; the arguments are a member of the call
-			c.Name = d.String()
+			c.Name, nameOnly = d.String(), true
 		case key == "arguments":
-			c.Arguments = arguments(d)
+			c.Arguments, hasArguments = arguments(d), true
 		case key == "function", key == "custom":
-			rest.Add(key, function(d, &c).JSON())
+			var others tree.Object
+			others, isObject = function(d, &c)
+			rest.Add(key, others.JSON())
 		case key == "type":
-			ollama = false
+			hasType = true
 			if kind := d.Raw(); kind != `"function"` {
 				rest.Raw(key, kind)
 			}
@@ -396,13 +414,17 @@ func toolCall(d *jsonio.Dec) llm.ToolCall {
 	if c.Name == "" {
 		c = nameCall(c)
 	}
-	c.IDGenerated = ollama && strings.HasPrefix(c.Arguments, "{")
+	if nameOnly && !hasArguments {
+		d.Fail("the function of a call is a string, and the call has no arguments")
+	}
+	c.IDGenerated = !hasID && !hasType && strings.HasPrefix(c.Arguments, "{")
+	r.named = r.named || hasID && !hasType && isObject
 	return c
 }
 
 // function reads the name and the arguments of a call, or the input of a custom tool. It
-// returns the other members.
-func function(d *jsonio.Dec, c *llm.ToolCall) (rest tree.Object) {
+// returns the other members, and whether the arguments are an object.
+func function(d *jsonio.Dec, c *llm.ToolCall) (rest tree.Object, isObject bool) {
 	for key := range d.Members() {
 		switch {
 		case key == "name":
@@ -410,10 +432,11 @@ func function(d *jsonio.Dec, c *llm.ToolCall) (rest tree.Object) {
 		case key != "arguments" && key != "input":
 			rest.Raw(key, d.Raw())
 		default:
+			isObject = d.Peek() == '{'
 			c.Arguments = arguments(d)
 		}
 	}
-	return rest
+	return rest, isObject
 }
 
 // arguments returns a string as it is, any other value as its JSON, byte for byte, and null

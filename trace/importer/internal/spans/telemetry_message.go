@@ -276,6 +276,9 @@ func indexedMessage(m map[string]json.RawMessage) json.RawMessage {
 		if name := attributes["name"]; name != nil {
 			attributes["function"] = name
 			delete(attributes, "name")
+			if attributes["arguments"] == nil {
+				attributes["arguments"] = json.RawMessage(`""`)
+			}
 		}
 		calls.Add(objectOf(attributes))
 	}
