@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"regexp"
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/internal/jsonio"
@@ -76,7 +77,7 @@ func formats() []Format {
 		{Name: "messages", sniff: format.SniffMessages, read: format.Messages},
 		// One message per line; the file is one run.
 		{Name: "message-lines", sniff: format.SniffMessageLines, runs: (*walker).messageLines},
-		http("har", func(h *format.Head) bool { return h.Has("log") }),
+		http("har", func(h *format.Head) bool { return h.HasValue("log", "{") && h.Contains(`"entries"`, `"creator"`) }),
 		http("go-vcr1", isVCR), // of go-vcr v1 and v2
 		http("go-vcr2", nil),   // of go-vcr v3 and v4
 		http("vcrpy", nil),     // YAML or JSON
@@ -104,7 +105,7 @@ func sniffTrace(h *format.Head) (format.Layout, bool) {
 
 // isVCR recognizes the YAML of go-vcr and vcrpy, and the JSON of vcrpy. Their parser
 // distinguishes them.
-func isVCR(h *format.Head) bool {
-	key := []byte("interactions:")
-	return bytes.HasPrefix(h.Bytes, key) || bytes.Contains(h.Bytes, append([]byte("\n"), key...)) || h.Has("interactions")
-}
+func isVCR(h *format.Head) bool { return yamlList.Match(h.Bytes) || h.HasValue("interactions", "[") }
+
+// yamlList matches the interactions in YAML: a list in lines of its own or in brackets.
+var yamlList = regexp.MustCompile(`(?m)^interactions:[ \t]*(?:[\[#&!]|\r?$)`)

@@ -62,10 +62,41 @@ func unknownFormat(h *format.Head) error {
 	if h.Role != "" && !slices.Contains(format.Roles, h.Role) {
 		what += fmt.Sprintf("; the role %q is not one of a message (%s)", h.Role, strings.Join(format.Roles, ", "))
 	}
-	if near, missing := nearest(h.Keys); near != "" {
+	if known := knownForm(h); known != "" {
+		what += "; " + known
+	} else if near, missing := nearest(h.Keys); near != "" {
 		what += fmt.Sprintf("; the nearest format is %s, which also has %s", near, strings.Join(missing, " or "))
 	}
 	return &unknownError{fmt.Errorf("%w: %s; %s", ErrFormat, what, convertHint), hasMessages(h)}
+}
+
+// forms are forms of conversations that looptape does not read, by the members of the first object and by a
+// text in the file, and what to do with them.
+var forms = []struct {
+	members []string
+	text    string
+	is      string
+}{
+	{[]string{"parts", "kind"}, `"part_kind"`, "it has messages of pydantic-ai: convert them with jq, as docs/recordings.md shows"},
+	{[]string{"mapping"}, `"author"`, "it is an export of ChatGPT, with the messages as members of mapping"},
+	{[]string{"conversations"}, `"content"`, "the nearest format is messages: jq -c .conversations[] writes one list per line"},
+	{[]string{"object", "data"}, `"role"`, "it is a list of the API of OpenAI, with items or messages as data, also in reverse order: jq -c .data writes the list"},
+	{[]string{"request", "response"}, `"choices"`, "the nearest format is bodies, with each request or response on its own: jq -c .request,.response"},
+	{[]string{"message", "chat_history"}, "", "it is a request of version 1 of the API of Cohere; looptape reads version 2, with messages"},
+	{[]string{"resource_spans"}, "", "the nearest format is otel, with the names of OTLP in JSON, such as resourceSpans"},
+	{[]string{"log"}, "", "the nearest format is har, in which log has entries"},
+	{[]string{"interactions"}, "", "the nearest format is vcrpy, in which interactions is a list"},
+	{[]string{"messages"}, "", "the nearest format is messages, in which messages is a list"},
+}
+
+// knownForm returns what the file is if it is in one of the forms.
+func knownForm(h *format.Head) string {
+	for _, f := range forms {
+		if !slices.ContainsFunc(f.members, func(name string) bool { return !h.Has(name) }) && (f.text == "" || h.Contains(f.text)) {
+			return f.is
+		}
+	}
+	return ""
 }
 
 // unknownError is the error for a file that no format recognizes.

@@ -180,7 +180,11 @@ func (r *report) file(m *cli.Meter, in cli.Recording, prefix string) {
 	case src.Format.HTTP:
 		r.http(src, name, prefix)
 	default:
-		r.lists(src, name, prefix)
+		isText := r.lists(src, name, prefix)
+		if in.Folder != "" && isText && src.Format.Name == "rows" && r.Runs == 1 && len(r.Violations)+len(r.Unreadable) == unread {
+			*r = *newReport(r.allowEmpty) // any object may have an input and an output
+			r.Skipped, checked = []string{name}, -1
+		}
 	}
 	if r.checked == checked && len(r.Unreadable) == unread && !r.allowEmpty {
 		r.unread(name, errNothingChecked)
@@ -251,7 +255,9 @@ func cutAt(line int, cuts []check.PartialRun) string {
 	return fmt.Sprintf("; runs %s and %s are checked only up to line %d", strings.Join(names[:last], ", "), names[last], line)
 }
 
-func (r *report) lists(src *importer.Source, name, prefix string) {
+// lists checks lists of messages. It reports whether they have nothing but texts.
+func (r *report) lists(src *importer.Source, name, prefix string) (isText bool) {
+	isText = true
 	for run, err := range src.Runs() {
 		if err != nil {
 			r.unread(name, err)
@@ -261,12 +267,16 @@ func (r *report) lists(src *importer.Source, name, prefix string) {
 			if slices.ContainsFunc(run.Messages, isResponse) {
 				r.checked++
 			}
+			for _, m := range run.Messages {
+				isText = isText && !slices.ContainsFunc(m.Parts, func(p llm.Part) bool { _, ok := p.(llm.Text); return !ok })
+			}
 			r.unknown(name, run.Unknown)
 			list := check.List{Run: run.Name, Protocol: run.Protocol, Request: run.Sent}
 			list.Add(run.Checkable()...)
 			r.add(prefix, list.Done())
 		}
 	}
+	return isText
 }
 
 var errNothingChecked = errors.New("nothing could be checked: no run has a response of a model, a tool result or an event (--allow-empty accepts such files)")

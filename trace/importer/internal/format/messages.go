@@ -12,7 +12,7 @@ import (
 // SniffMessages recognizes lists of messages: one, or several, or objects with such a list
 // as the member messages.
 func SniffMessages(h *Head) (Layout, bool) {
-	elements := h.Nested || h.Has("messages")
+	elements := h.Nested || h.HasValue("messages", `["`)
 	item := h.Has("type") && h.Has("call_id", "summary", "encrypted_content") // of Responses
 	return Layout{Elements: elements}, elements || h.Empty || (h.isMessage() || item) && !h.Object
 }

@@ -25,6 +25,8 @@ type Head struct {
 	// Format and Role are the strings of its members with these names.
 	Keys         []string
 	Format, Role string
+
+	values []byte // the first byte of the value of each of Keys; 0 if it is not there
 }
 
 // NewHead parses the beginning of a recording.
@@ -60,7 +62,7 @@ func (h *Head) members(d *jsonio.Dec) {
 		return
 	}
 	for key := range d.Members() {
-		h.Keys = append(h.Keys, key)
+		h.Keys, h.values = append(h.Keys, key), append(h.values, d.Peek())
 		switch isText := d.Peek() == '"'; {
 		case key == "format" && isText:
 			h.Format = d.String()
@@ -95,6 +97,13 @@ func firstLine(text string) (line string, ok bool) {
 
 // Has reports whether the first object has any of the members. CSV has none.
 func (h *Head) Has(names ...string) bool { return !h.CSV && h.names(names) }
+
+// HasValue reports whether the first object has a member whose value begins with one of the bytes, or is not
+// in the beginning.
+func (h *Head) HasValue(name, begins string) bool {
+	i := slices.Index(h.Keys, name)
+	return i >= 0 && !h.CSV && (h.values[i] == 0 || strings.IndexByte(begins, h.values[i]) >= 0)
+}
 
 // names reports whether the first object or CSV has any of the names.
 func (h *Head) names(names []string) bool {
