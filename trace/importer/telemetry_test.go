@@ -51,7 +51,7 @@ func TestTelemetryRuns(t *testing.T) {
 		"no questions":     {otlp(chat("t1", 1, "[]", answers), chat("t1", 2, "[]", answers)), []string{`t1 case="" epoch=-1 answer="yo"`, `t1/conversation-2 case="" epoch=-1 answer="yo"`}},
 		"an agent above":   {otlp(span("t1", 1, "gen_ai.operation.name", "invoke_agent", "gen_ai.input.messages", asksHi, "gen_ai.output.messages", calls), chat("t1", 2, asksHi, answers)), one},
 		"an agent alone":   {otlp(span("t1", 1, "gen_ai.operation.name", "invoke_agent", "gen_ai.input.messages", asksHi, "gen_ai.output.messages", answers)), one},
-		"several layers":   {otlp(span("t1", 1, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "other"), chat("t1", 2, asksHi, answers)), one},
+		"several layers":   {otlp(inTree("a", "", span("t1", 1, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "other")), inTree("b", "a", chat("t1", 2, asksHi, answers))), one},
 		"in lines":         {otlp(chat("t1", 1, asksHi, calls)) + "\n{]\n" + otlp(chat("t1", 2, asksOn, answers)) + "\n", []string{"! file:2: expected a member's name in double quotes", `t1 case="" epoch=-1 answer="yo"`}},
 		"Tempo":            {`{"batches":[{"instrumentationLibrarySpans":[{"spans":[` + chat("t1", 1, asksHi, answers) + `]}]}]}`, one},
 		"Tempo, version 2": {`{"trace":{"resourceSpans":[{"scopeSpans":[{"spans":[` + chat("t1", 1, asksHi, answers) + `]}]}]}}`, one},
@@ -203,6 +203,40 @@ func TestTelemetryLeave(t *testing.T) {
 		for run, err := range src.Runs() {
 			t.Log(describeRun(run, err))
 			break
+		}
+	}
+}
+
+// inTree returns a span with its id and that of its parent.
+func inTree(id, parent, span string) string {
+	return strings.Replace(span, "{", fmt.Sprintf(`{"spanId":%q,"parentSpanId":%q,`, id, parent), 1)
+}
+
+// Calls in several conventions are other calls, unless one is above the other or both have the same content.
+func TestTelemetrySeveralConventions(t *testing.T) {
+	standard := func(start int, input, output string) string {
+		return span("t", start, "gen_ai.input.messages", input, "gen_ai.output.messages", output, "gen_ai.usage.input_tokens", "5")
+	}
+	indexed := func(start int, asked, output string) string {
+		return span("t", start, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", asked, "gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", output, "gen_ai.usage.input_tokens", "7")
+	}
+	for name, c := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"siblings":           {otlp(inTree("r", "", span("t", 1)), inTree("a", "r", standard(2, asksHi, answers)), inTree("b", "r", indexed(3, "go", "gone"))), []string{`t user:(hi) assistant:(yo) {"input_tokens":5,"output_tokens":0}`, `t/conversation-2 user:(go) assistant:(gone) {"input_tokens":7,"output_tokens":0}`}},
+		"without ids":        {otlp(indexed(1, "go", "gone"), standard(2, asksHi, answers)), []string{`t user:(go) assistant:(gone) {"input_tokens":7,"output_tokens":0}`, `t/conversation-2 user:(hi) assistant:(yo) {"input_tokens":5,"output_tokens":0}`}},
+		"the worse above":    {otlp(inTree("a", "", indexed(1, "hi", "yo")), inTree("b", "a", span("t", 2)), inTree("c", "b", standard(3, asksHi, answers))), []string{`t user:(hi) assistant:(yo) {"input_tokens":5,"output_tokens":0}`}},
+		"the better above":   {otlp(inTree("a", "", standard(1, asksHi, answers)), inTree("b", "a", indexed(2, "hi?", "yo"))), []string{`t user:(hi) assistant:(yo) {"input_tokens":5,"output_tokens":0}`}},
+		"one above, one not": {otlp(inTree("a", "", indexed(1, "hi", "yo")), inTree("b", "a", standard(2, asksHi, answers)), inTree("c", "", indexed(3, "go", "gone"))), []string{`t user:(hi) assistant:(yo) {"input_tokens":5,"output_tokens":0}`, `t/conversation-2 user:(go) assistant:(gone) {"input_tokens":7,"output_tokens":0}`}},
+		"the same content":   {otlp(inTree("a", "", standard(1, asksHi, answers)), inTree("b", "", indexed(1, "hi", "yo"))), []string{`t user:(hi) assistant:(yo) {"input_tokens":5,"output_tokens":0}`}},
+		"a retry in each":    {otlp(standard(1, asksHi, answers), standard(2, asksHi, answers), indexed(3, "go", "gone"), indexed(4, "go", "gone")), []string{`t user:(hi) assistant:(yo) {"input_tokens":10,"output_tokens":0}`, `t/conversation-2 user:(go) assistant:(gone) {"input_tokens":14,"output_tokens":0}`}},
+		"one conversation": {otlp(standard(1, asksHi, calls), span("t", 2, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "hi", "gen_ai.prompt.1.role", "assistant", "gen_ai.prompt.1.tool_calls.0.id", "c1", "gen_ai.prompt.1.tool_calls.0.name", "f", "gen_ai.prompt.1.tool_calls.0.arguments", `{"x":1}`,
+			"gen_ai.prompt.2.role", "tool", "gen_ai.prompt.2.tool_call_id", "c1", "gen_ai.prompt.2.content", "fine", "gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", "yo")), []string{`t user:(hi) assistant:[c1 f{"x":1}] tool:[c1 =fine] assistant:(yo) {"input_tokens":5,"output_tokens":0}`}},
+	} {
+		_, runs, failed, unknown := readAll(t, "file", []byte(c.in))
+		if diff := cmp.Diff(c.want, outline(runs)); diff != "" || failed != nil || unknown != nil {
+			t.Errorf("%s: errors %v %v, runs (-want +got):\n%s", name, failed, unknown, diff)
 		}
 	}
 }

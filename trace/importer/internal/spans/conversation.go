@@ -47,6 +47,8 @@ type modelCall struct {
 	n          int                        // index of its span
 	agent      bool                       // the span is one of an agent
 	partial    bool                       // the conversation does not have all of its messages
+	convention bool                       // the call has the messages of a model in a convention of OpenTelemetry
+	layers     []*modelCall               // the calls above and below
 }
 
 // conversation is a list of messages that one or several calls of a model record.
@@ -61,7 +63,8 @@ func newConversation(call *modelCall) *conversation {
 	return &conversation{messages: slices.Concat(call.Input, call.Output), sent: len(call.Input)}
 }
 
-// conversations joins the calls of a trace. It uses only those of the best rank.
+// conversations joins the calls of a trace. It uses those of the best rank, and those of other conventions
+// of OpenTelemetry that are not a used call in another form.
 func conversations(spans []recordedSpan) (joined []*conversation) {
 	var calls []*modelCall
 	for n := range spans {
@@ -74,9 +77,34 @@ func conversations(spans []recordedSpan) (joined []*conversation) {
 		return nil
 	}
 	best := slices.MinFunc(calls, func(a, b *modelCall) int { return cmp.Compare(a.rank, b.rank) }).rank
-	slices.SortStableFunc(calls, func(a, b *modelCall) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(calls, func(a, b *modelCall) int { return cmp.Compare(a.rank, b.rank) })
+	used := map[*modelCall]bool{}
+	ranks := map[string]int{} // of used calls, by their content; empty until there is a call of another rank
+	for n, call := range calls {
+		if call.rank == best {
+			used[call] = true
+			continue
+		}
+		if !call.convention || slices.ContainsFunc(call.layers, func(layer *modelCall) bool { return used[layer] }) {
+			continue
+		}
+		if len(ranks) == 0 {
+			for _, other := range calls[:n] {
+				if used[other] {
+					ranks[other.content()] = other.rank
+				}
+			}
+		}
+		content := call.content()
+		if rank, isThere := ranks[content]; !isThere || rank == call.rank {
+			used[call], ranks[content] = true, call.rank
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b *modelCall) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.n, b.n))
+	})
 	for _, call := range calls {
-		if call.rank != best {
+		if !used[call] {
 			continue
 		}
 		c := call.continues(joined)
@@ -87,6 +115,25 @@ func conversations(spans []recordedSpan) (joined []*conversation) {
 		c.calls = append(c.calls, call)
 	}
 	return joined
+}
+
+// content returns the texts, calls and results of a call, except system messages. It is the same in all
+// conventions, which divide them into messages differently.
+func (call *modelCall) content() string {
+	var b []byte
+	for _, m := range slices.Concat(call.Input, call.Output) {
+		if m.Role == llm.RoleSystem {
+			continue
+		}
+		b = append(b, m.Text()...)
+		for _, c := range m.Calls() {
+			b = append(append(append(b, 0), c.Name...), jsonval.Canonical(c.Arguments)...)
+		}
+		for _, r := range resultsOf(m) {
+			b = append(append(b, 0), textOf(r)...)
+		}
+	}
+	return string(b)
 }
 
 // rankLayers makes the calls above other calls worse, because they repeat the messages of these.
@@ -109,6 +156,7 @@ func rankLayers(spans []recordedSpan) {
 				s.silent = nil
 			case s.call != nil && parent.call != nil && parent.call != s.call:
 				above[parent.call] = true
+				s.call.layers, parent.call.layers = append(s.call.layers, parent.call), append(parent.call.layers, s.call)
 			case s.call != nil:
 				parent.silent = nil
 			}

@@ -309,10 +309,10 @@ func (s *spanReader) call() *modelCall {
 		if len(found.Input) == 0 && len(found.Output) == 0 {
 			continue
 		}
-		call := &modelCall{Call: found, rank: 2 * n, usage: s.usage()}
+		call := &modelCall{Call: found, rank: 2 * n, usage: s.usage(), convention: true}
 		if agentOperations[tree.Scalar(s.attributes["gen_ai.operation.name"])] || tree.Scalar(s.attributes[spanKind]) == "AGENT" {
 			call.rank += 2 * len(conventions)
-			call.agent = true
+			call.agent, call.convention = true, false
 		}
 		maps.DeleteFunc(s.attributes, func(name string, _ json.RawMessage) bool { return c.isMessages(name) })
 		s.events = slices.DeleteFunc(s.events, func(e spanEvent) bool { return c.isMessages(e.name) })
