@@ -55,7 +55,7 @@ func NewClaudeCode() Records {
 	return &claude{kinds: claudeRecords, lists: []string{"loglines"}, places: map[string]claudePlace{}, ended: map[string]bool{}}
 }
 
-// hashSeed is of the hashes that tell whether the same record is in a session twice.
+// hashSeed is of the hashes of the messages of records.
 var hashSeed = maphash.MakeSeed()
 
 // maxIdleRecords is the number of records of other sessions after which a session has ended.
