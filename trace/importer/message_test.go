@@ -308,11 +308,17 @@ func TestUnknownKindOfCall(t *testing.T) {
 	const call = `{"id":"c1","type":"grammar","grammar":{"rule":"x"}}`
 	const list = `[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[` + call + `]},{"role":"tool","tool_call_id":"c1","content":"r"}]`
 	const want = `the content has a call of the unknown kind "grammar" (in message 1 of `
+	http := har("https://api.openai.com/v1/chat/completions", `{"model":"m","messages":`+list+`}`, "application/json", `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`)
+	without := strings.NewReplacer(`,"grammar":{"rule":"x"}`, "", `,\"grammar\":{\"rule\":\"x\"}`, "").Replace
 	for name, file := range map[string]string{
-		"a list":        list,
-		"a request":     `{"model":"m","messages":` + list + `}`,
-		"without data":  strings.Replace(list, `,"grammar":{"rule":"x"}`, "", 1),
-		"recorded HTTP": har("https://api.openai.com/v1/chat/completions", `{"model":"m","messages":`+list+`}`, "application/json", `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`),
+		"a list":                      list,
+		"a request":                   `{"model":"m","messages":` + list + `}`,
+		"without data":                without(list),
+		"a request without data":      `{"model":"m","messages":` + without(list) + `}`,
+		"data as a string":            strings.Replace(list, `{"rule":"x"}`, `"x"`, 1),
+		"recorded HTTP":               http,
+		"recorded HTTP without data":  without(http),
+		"recorded HTTP with a string": strings.Replace(http, `{\"rule\":\"x\"}`, `\"x\"`, 1),
 	} {
 		src, err := importer.Open("file", strings.NewReader(file))
 		if err != nil {
@@ -322,6 +328,15 @@ func TestUnknownKindOfCall(t *testing.T) {
 			calls := run.Messages[1].Calls()
 			if err != nil || len(run.Unknown) != 1 || !strings.Contains(run.Unknown[0].Error(), want) || len(calls) != 1 || calls[0].ID != "c1" || calls[0].Name != "grammar" {
 				t.Errorf("%s: unknown %v, error %v, calls %v", name, run.Unknown, err, calls)
+			}
+		}
+	}
+	for _, call := range []string{`{"id":"c1","type":"grammar"}`, `{"id":"c1","type":"grammar","grammar":"x"}`} {
+		response := `{"id":"1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[` + call + `]},"finish_reason":"tool_calls"}]}`
+		http := har("https://api.openai.com/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"q"}]}`, "application/json", response)
+		for _, file := range []string{response, http} {
+			if got := unknownIn(t, file); len(got) != 1 || !strings.Contains(got[0], `the response has a call of the unknown kind "grammar"`) {
+				t.Errorf("%s in a response: %q", call, got)
 			}
 		}
 	}

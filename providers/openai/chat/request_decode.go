@@ -436,8 +436,8 @@ func (r *reader) toolCall() llm.Part {
 		"id", &c.ID,
 		"index", nil,
 		"type", func() {
-			if r.String() == "custom" {
-				rest.AddString("type", "custom")
+			if kind := r.String(); kind != "" && kind != "function" {
+				rest.AddString("type", kind)
 			}
 		},
 		"function", func() { kind, inner = "function", r.called(&c) },

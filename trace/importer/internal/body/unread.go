@@ -44,8 +44,9 @@ func unreadChoice(data json.RawMessage, add func(format string, args ...any)) {
 			}
 		case name == "tool_calls":
 			for _, call := range tree.Elements(value) {
-				// With data it is a call of the message; see [message.UnknownKind].
-				if kind := tree.Scalar(call, "type"); kind != "" && kind != "function" && kind != "custom" && tree.Member(call, kind) == nil {
+				// With an object as data it is a call of the message; see [message.UnknownKind].
+				kind := tree.Scalar(call, "type")
+				if data := tree.Member(call, kind); kind != "" && kind != "function" && kind != "custom" && (data == nil || data[0] != '{') {
 					add("the response has a call of the unknown kind %q", kind)
 				}
 			}
