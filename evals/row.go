@@ -10,11 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -67,17 +65,12 @@ type Row struct {
 	part string // score file of the row, if any
 }
 
-// CaseOf returns the case of a run, as in its row.
-func CaseOf(run *importer.Run) string {
-	return cloneText(cmp.Or(run.Case, shorten(firstPrompt(run)), run.Name))
-}
-
 // rowOf returns the row of a run without scores; started is the usage of the runs that it started.
 // It may share memory with the run until it is interned.
 func rowOf(file string, run *importer.Run, started llm.Usage) Row {
 	used, f := run.Resources(), facts.Read(run)
 	r := Row{
-		Case: CaseOf(run), Epoch: run.Epoch,
+		Case: run.CaseName(), Epoch: run.Epoch,
 		Cluster: validText(run.Cluster), Run: cloneText(run.Name), File: validText(file), Line: run.Line,
 		Usage: used.Usage.Add(started), Cost: used.Cost, Latency: used.Latency,
 		Steps: f.Steps, Calls: callsOf(f.Calls),
@@ -122,36 +115,6 @@ func (r *Row) removeTexts() {
 	for i := range r.Gradings {
 		r.Gradings[i].Value.Responses = nil
 	}
-}
-
-func firstPrompt(run *importer.Run) string {
-	messages := run.Messages
-	for _, ev := range run.Events {
-		if req, ok := ev.Body.(trace.ModelRequest); ok {
-			messages = req.NewMessages
-			break
-		}
-	}
-	for _, m := range messages {
-		if m.Role == llm.RoleUser {
-			return m.Text()
-		}
-	}
-	return ""
-}
-
-// shorten returns a string, or the beginning and the digest of a long one.
-func shorten(text string) string {
-	const maxBytes = 200
-	if len(text) <= maxBytes {
-		return text
-	}
-	end := maxBytes - 1
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	digest := sha256.Sum256([]byte(text))
-	return text[:end] + "… " + half(digest[:])
 }
 
 // digest returns the digest of a run, without its name and position.

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,6 +37,7 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 		a.cfg = *cfg
 	}
 	a.given.model, a.given.cfg = model, a.cfg
+	a.cfg.Model = cmp.Or(a.cfg.Model, modelID(model))
 	a.cfg.fill()
 	if err := a.cfg.check(); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
@@ -47,6 +49,14 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 	a.model = a.cfg.withStallTimeout(model)
 	a.tools, a.opts = tools, a.cfg.declare()
 	return a, nil
+}
+
+// modelID returns the id that requests to a model have by default, or "".
+func modelID(m llm.Model) string {
+	if named, ok := m.(interface{ ModelID() string }); ok {
+		return named.ModelID()
+	}
+	return ""
 }
 
 // With returns an Agent with other options, which change sets. Its runs are numbered

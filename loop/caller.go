@@ -257,6 +257,11 @@ func (c *caller) prepare(call *modelCall) error {
 	if err := r.checkTools(call.Request); err != nil {
 		return err
 	}
+	if id := modelID(call.Model); id != "" && (call.Request.Model == "" || call.Request.Model == r.cfg.Model) {
+		req := *call.Request
+		req.Model = id
+		call.Request = &req
+	}
 	if r.final() && len(call.Request.Tools) > 0 {
 		req := *call.Request
 		req.Tools, req.ToolChoice = nil, llm.ToolChoice{}

@@ -54,7 +54,7 @@ const (
 type Config struct {
 	Preset string // name of the preset, declared in the trace
 
-	Model        string           // the provider's name of the model
+	Model        string           // the provider's name of the model; empty means that of the model's ModelID method, if it has one
 	System       string           // the system prompt
 	Settings     llm.Settings     // the generation parameters: tokens, temperature, seed and others
 	ResponseMode llm.ResponseMode // streaming or non-streaming responses; both give the same result

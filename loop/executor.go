@@ -62,7 +62,7 @@ func (x *executor) runAll(plans []*plannedCall) {
 			if r.ended(r.step) {
 				x.cancel(p)
 			} else if x.begin(p) {
-				p.outcome, *p.result = x.execute(p)
+				p.outcome, *p.result, p.value = x.execute(p)
 				x.finish(p)
 			}
 		}
@@ -139,7 +139,8 @@ func (x *executor) finish(p *plannedCall) {
 	p.set(callDone)
 	switch was {
 	case callAnswered:
-		*p.result = p.resultOf(*p.Output)
+		*p.result, p.value = p.resultOf(*p.Output), p.Output.value()
+		x.keep(p)
 		r.emit(r.step, trace.ToolSkip{ToolCallID: p.Call.ID, Name: p.Call.Name, Reason: p.Reason, Result: *p.result})
 		return
 	case callAbandoned:
@@ -152,12 +153,28 @@ func (x *executor) finish(p *plannedCall) {
 }
 
 func (x *executor) emitEnd(p *plannedCall) {
+	x.keep(p)
 	if r := x.run; r.rec.on() {
 		if args := p.edited.Load(); args != nil {
 			r.emit(r.step, trace.ToolArguments{ToolCallID: p.Call.ID, Arguments: *args, Reason: reasonEdit})
 		}
 		r.emit(r.step, trace.ToolEnd{ToolCallID: p.Call.ID, Outcome: p.outcome, Result: *p.result})
 	}
+}
+
+// keep keeps the value of a result for consumers of the events.
+func (x *executor) keep(p *plannedCall) {
+	if r := x.run; p.value != nil && r.rec.observed {
+		*r.values = append(*r.values, toolValue{p.Call.ID, p.value})
+	}
+}
+
+// value returns the Value of an output that is no error.
+func (out *Output) value() any {
+	if out.IsError {
+		return nil
+	}
+	return out.Value
 }
 
 func (p *plannedCall) resultOf(out Output) llm.ToolResult {
@@ -173,11 +190,11 @@ func (p *plannedCall) resultOf(out Output) llm.ToolResult {
 // execute runs one call within all WrapTool hooks. It may be on another goroutine, and
 // outlive the run there if the call is abandoned: it reads only the call and what never
 // changes.
-func (x *executor) execute(p *plannedCall) (outcome trace.Outcome, result llm.ToolResult) {
+func (x *executor) execute(p *plannedCall) (outcome trace.Outcome, result llm.ToolResult, value any) {
 	defer x.turns.pass(p)
 	defer func() { // the methods of an error may panic
 		if recover() != nil {
-			outcome, result = trace.OutcomePanic, p.resultOf(x.errorOutput(p.Call.Name, errors.New("the tool failed, and its error panics")))
+			outcome, result, value = trace.OutcomePanic, p.resultOf(x.errorOutput(p.Call.Name, errors.New("the tool failed, and its error panics"))), nil
 		}
 	}()
 	ctx := x.run.life.ctx
@@ -207,7 +224,7 @@ func (x *executor) execute(p *plannedCall) (outcome trace.Outcome, result llm.To
 	default:
 		outcome = trace.OutcomeError
 	}
-	return outcome, p.resultOf(out)
+	return outcome, p.resultOf(out), out.value()
 }
 
 func (x *executor) contained(ctx context.Context, call Call) (out Output, err error) {
@@ -319,7 +336,7 @@ func (x *executor) runUnobserved() {
 					return
 				}
 				p.set(callRunning)
-				p.outcome, *p.result = x.execute(p)
+				p.outcome, *p.result, p.value = x.execute(p)
 			}
 		}
 		x.jobs = append(x.jobs, p.job)

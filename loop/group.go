@@ -112,6 +112,7 @@ func (g *group) work(p *plannedCall) {
 	}
 	var outcome trace.Outcome
 	var result llm.ToolResult
+	var value any
 	defer func() {
 		if outcome == "" {
 			outcome, result = p.exit()
@@ -119,7 +120,7 @@ func (g *group) work(p *plannedCall) {
 		g.mu.Lock()
 		wake := len(g.returned) == 0 // otherwise the run is awake and takes this call, too
 		if p.is(callRunning) {
-			p.outcome, *p.result = outcome, result
+			p.outcome, *p.result, p.value = outcome, result, value
 			g.returned = append(g.returned, p)
 		}
 		g.mu.Unlock()
@@ -127,7 +128,7 @@ func (g *group) work(p *plannedCall) {
 			g.notify()
 		}
 	}()
-	outcome, result = g.exec.execute(p)
+	outcome, result, value = g.exec.execute(p)
 }
 
 // take returns the calls that returned since the last take, in that order. The list is

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/internal/conversation"
@@ -38,15 +37,17 @@ type run struct {
 
 	res Result
 	err error
+
+	values *[]toolValue // of the started Run
 }
 
 // noStep is the index of no step, and differs from trace.NoStep, the index of the calls
 // of a resumed run.
 const noStep = -2
 
-func newRun(a *Agent, in Input, rec *recorder, stop *atomic.Bool) *run {
-	r := &run{agent: a, cfg: &a.cfg, in: in, rec: rec, tools: a.tools, openStep: trace.NoStep, finalStep: noStep}
-	r.life.stop = stop
+func newRun(a *Agent, in Input, rec *recorder, started *Run) *run {
+	r := &run{agent: a, cfg: &a.cfg, in: in, rec: rec, values: &started.values, tools: a.tools, openStep: trace.NoStep, finalStep: noStep}
+	r.life.stop = &started.stop
 	r.caller.run, r.exec.run, r.exec.turns.signal = r, r, a.cfg.Clock.Signal
 	return r
 }

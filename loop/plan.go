@@ -39,6 +39,7 @@ type plannedCall struct {
 	context *toolContext
 	outcome trace.Outcome   // empty unless the call was begun and has returned
 	result  *llm.ToolResult // in the results of the step
+	value   any             // the Output.Value of the result; nil for an error
 	job     func()          // runs the call on another goroutine
 }
 
@@ -54,7 +55,7 @@ func (x *executor) plan(response *llm.Response, calls []llm.ToolCall) []*planned
 	for i, c := range calls {
 		p := plans[i]
 		p.PlannedCall = PlannedCall{Call: c, Index: i, Arguments: c.Arguments}
-		p.step, p.tool, p.context, p.outcome, p.result = x.run.step, nil, nil, "", &x.results[i]
+		p.step, p.tool, p.context, p.outcome, p.result, p.value = x.run.step, nil, nil, "", &x.results[i], nil
 		p.truncated = response.FinishReason == llm.FinishLength && i == len(calls)-1
 		p.set(callPlanned)
 		p.entered.Store(false)

@@ -20,7 +20,8 @@ type Retry struct {
 	// Jitter is the part of the wait, 0 … 1, that is random (from Config.Rand). The loop
 	// always waits as long as the provider asks for.
 	Jitter float64
-	// On reports whether an error is retryable; nil is [Retryable].
+	// On reports whether an error is retryable. nil accepts an [llm.APIError] that is Retryable, and
+	// [ErrStalled].
 	On func(error) bool
 }
 
@@ -41,13 +42,12 @@ func (r *Retry) fill() {
 		r.MaxWait = DefaultMaxRetryWait
 	}
 	if r.On == nil {
-		r.On = Retryable
+		r.On = retryable
 	}
 }
 
-// Retryable reports whether an error of a model call is an [llm.APIError] that is retryable,
-// or [ErrStalled].
-func Retryable(err error) bool {
+// retryable is the default of Retry.On.
+func retryable(err error) bool {
 	api, ok := errors.AsType[*llm.APIError](err)
 	return ok && api.Retryable || errors.Is(err, ErrStalled)
 }

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,14 @@ type Run struct {
 	last trace.Event
 	res  *Result
 	err  error
+
+	values []toolValue // if the run has a consumer of its events or a sink
+}
+
+// toolValue is the Output.Value of a call that did not fail.
+type toolValue struct {
+	callID string
+	value  any
 }
 
 // Result is the result of a run. With an error it contains what the run did before the
@@ -74,8 +83,18 @@ type Step struct {
 	// Messages are what this step added to the history.
 	Messages []llm.Message
 
+	values []any // of Results, or nil if all are nil
 	marks  []mark
 	failed bool // a result counts for the runaway guard
+}
+
+// Value returns what the tool of Results[i] returned: its [Output.Value], or the text of the result
+// if it failed or returned no value.
+func (s *Step) Value(i int) any {
+	if s.values != nil && s.values[i] != nil {
+		return s.values[i]
+	}
+	return s.Results[i].Text()
 }
 
 // mark is what became of a call, for the runaway guard.
@@ -92,7 +111,7 @@ func (a *Agent) Start(ctx context.Context, in Input) *Run {
 	r := &Run{done: make(chan struct{})}
 	r.exec = func(yield func(trace.Event, error) bool) {
 		in := a.name(ctx, in)
-		k := newRun(a, in, newRecorder(a, in, yield), &r.stop)
+		k := newRun(a, in, newRecorder(a, in, yield), r)
 		defer func() {
 			v := recover()
 			r.res, r.err, r.last = &k.res, k.err, k.rec.last
@@ -142,3 +161,15 @@ func (r *Run) Wait() (*Result, error) {
 // trace.ReasonStopped. It does not interrupt the model call and the tools of the step; the
 // end of the context does. It is safe for use by many goroutines.
 func (r *Run) Stop() { r.stop.Store(true) }
+
+// Value returns the [Output.Value] of a call, from the trace.ToolEnd or trace.ToolSkip of the call on.
+// It returns nil if the call failed or has no value, and if Wait runs a run without a sink. Call it
+// within the iteration over Events, or after the end of the run.
+func (r *Run) Value(callID string) any {
+	for _, v := range slices.Backward(r.values) { // the calls of the last step are at the end
+		if v.callID == callID {
+			return v.value
+		}
+	}
+	return nil
+}

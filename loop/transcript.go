@@ -213,6 +213,12 @@ func (l *stepLog) add(s Step, plans []*plannedCall, shared bool) *Step {
 	}
 	for i, p := range plans {
 		step.marks[i] = p.mark()
+		if p.value != nil {
+			if step.values == nil {
+				step.values = make([]any, len(plans))
+			}
+			step.values[i] = p.value
+		}
 		step.failed = step.failed || p.result.IsError && step.marks[i]&markCounts != 0
 	}
 	l.steps = append(grow(l.steps), step)
@@ -234,6 +240,6 @@ func (l *stepLog) view() []*Step {
 // copy returns a copy that shares only the content of messages and results.
 func (s *Step) copy() *Step {
 	out := *s
-	out.Calls, out.Results, out.Messages = slices.Clone(s.Calls), slices.Clone(s.Results), slices.Clone(s.Messages)
+	out.Calls, out.Results, out.Messages, out.values = slices.Clone(s.Calls), slices.Clone(s.Results), slices.Clone(s.Messages), slices.Clone(s.values)
 	return &out
 }

@@ -587,3 +587,51 @@ func TestStepInfoIsCopied(t *testing.T) {
 		t.Errorf("no request: sent %+v", req)
 	}
 }
+
+type namedModel struct {
+	*fake.Model
+	id string
+}
+
+func (m namedModel) ModelID() string { return m.id }
+
+// A model with an id gets requests with that id, unless the options or a hook name another. The
+// trace has the same ids.
+func TestModelID(t *testing.T) {
+	for _, c := range []struct{ option, other, want string }{
+		{"", "", "own, second"}, {"option", "", "option, second"}, {"", "hook", "own, hook"}, {"option", "hook", "option, hook"},
+	} {
+		own, second := namedModel{fake.NewModel(fake.Response{Calls: []fake.Call{{Name: "a", Arguments: "{}"}}}), "own"}, namedModel{fake.NewModel(fake.Response{Text: "x"}), "second"}
+		var mem trace.Memory
+		agent, err := loop.New(own, &loop.Config{
+			Model: c.option, Sink: &mem, Tools: []loop.Tool{{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("1"), nil }}},
+			Middleware: []loop.Middleware{{Name: "second", New: func(loop.RunInfo) loop.Hooks {
+				return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (change loop.StepChange, err error) {
+					if s.Step == 1 {
+						change.Model, change.Request = second, s.Request
+						if c.other != "" {
+							change.Request.Model = c.other
+						}
+					}
+					return change, nil
+				}}
+			}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := agent.Run(t.Context(), loop.Prompt("go")); err != nil {
+			t.Fatal(err)
+		}
+		var traced []string
+		for _, ev := range mem.Events() {
+			if config, ok := ev.Body.(trace.ModelConfig); ok {
+				traced = append(traced, config.Model)
+			}
+		}
+		sent := own.RecordedRequests()[0].Request.Model + ", " + second.RecordedRequests()[0].Request.Model
+		if sent != c.want || strings.Join(traced, ", ") != c.want {
+			t.Errorf("%+v: the requests have %s, the trace has %q", c, sent, traced)
+		}
+	}
+}

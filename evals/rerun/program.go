@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/internal/child"
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
@@ -89,7 +88,7 @@ func (p *process) call(ctx context.Context, c loop.Call) (loop.Output, error) {
 		return loop.Output{}, p.broken
 	}
 	a, err := p.ask(ctx, &programCall{
-		Run: p.run.Name, Case: evals.CaseOf(p.run), Epoch: p.run.Epoch,
+		Run: p.run.Name, Case: p.run.CaseName(), Epoch: p.run.Epoch,
 		Step: c.Step, Index: c.Index, Tool: c.Name, Arguments: json.RawMessage(c.Arguments),
 	})
 	if err != nil {

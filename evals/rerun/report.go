@@ -21,7 +21,7 @@ type where struct {
 }
 
 func whereOf(r *Recorded) where {
-	return where{r.Name, evals.CaseOf(&r.Run), r.Epoch, r.File, r.Line}
+	return where{r.Name, r.Run.CaseName(), r.Epoch, r.File, r.Line}
 }
 
 type modelLine struct {
@@ -209,7 +209,7 @@ func (r *ToolsReport) Unread(err error) { r.Unreadable = evals.AddUnread(r.Unrea
 func (run *Recorded) Write(sink trace.Sink, number int, events []trace.Event) error {
 	name := fmt.Sprintf("r%d", number)
 	about := run.Run
-	about.Case = evals.CaseOf(&run.Run)
+	about.Case = run.Run.CaseName()
 	seq := 0
 	put := func(ev trace.Event) error {
 		ev.Run, ev.Seq = name, seq

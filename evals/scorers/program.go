@@ -157,7 +157,7 @@ type document struct {
 func newDocument(run *importer.Run) *document {
 	f := facts.Read(run)
 	d := &document{
-		Format: "looptape-run", Version: 2, Name: run.Name, Case: evals.CaseOf(run), Cluster: run.Cluster,
+		Format: "looptape-run", Version: 2, Name: run.Name, Case: run.CaseName(), Cluster: run.Cluster,
 		Answer: f.Answer, Calls: append([]facts.Call{}, f.Calls...),
 		Expected: run.Expected, Messages: run.Messages, Meta: run.Meta, Head: run.Head,
 	}

@@ -290,14 +290,14 @@ func (s pairwiseSettings) scorer() (scoreFunc, error) {
 	}
 	base := map[string][]*importer.Run{} // by case
 	for _, run := range s.Base {
-		name := evals.CaseOf(run)
+		name := run.CaseName()
 		base[name] = append(base[name], run)
 	}
 	return func(ctx context.Context, run *importer.Run) []evals.Score {
 		now, err := s.text(run)
 		old := ""
 		if err == nil {
-			old, err = s.other(base[evals.CaseOf(run)], run.Epoch)
+			old, err = s.other(base[run.CaseName()], run.Epoch)
 		}
 		if err != nil {
 			return []evals.Score{{Err: err}}

@@ -1,11 +1,9 @@
 // Package anthropic encodes and decodes requests, responses, streams and errors of the Anthropic
 // Messages API.
 //
-//	model := &protocol.Client{
-//		Protocol:  anthropic.Messages{},
-//		BaseURL:   anthropic.BaseURL,
-//		Authorize: anthropic.Key(key),
-//	}
+//	model := anthropic.New(key).Model("claude-opus-4-8")
+//
+// For another server or credential, set the fields of the [protocol.Client].
 //
 // Data that Anthropic requires back unchanged is the Opaque of its part: an object with the
 // members that llm has no field for, such as the signature of a thinking block, citations,
@@ -25,6 +23,8 @@ package anthropic
 import (
 	"errors"
 	"net/http"
+
+	"github.com/looptape/looptape/providers/protocol"
 )
 
 const (
@@ -47,6 +47,11 @@ type Messages struct{}
 func (Messages) Name() string { return name }
 
 const name = "anthropic-messages"
+
+// New returns a client of the Anthropic API.
+func New(key string) *protocol.Client {
+	return &protocol.Client{Protocol: Messages{}, BaseURL: BaseURL, Authorize: Key(key)}
+}
 
 // Key returns an authorizer that sends an API key.
 func Key(key string) func(*http.Request) error {

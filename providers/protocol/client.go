@@ -61,6 +61,28 @@ var (
 // Provider returns the name of the protocol.
 func (c *Client) Provider() string { return c.Protocol.Name() }
 
+// Model returns the model with this id. The id is that of each request without one, and package
+// loop uses it as the default of Config.Model. The method value of a client is a function from ids
+// to models.
+func (c *Client) Model(id string) llm.Model { return namedModel{c, id} }
+
+type namedModel struct {
+	*Client
+	id string
+}
+
+// ModelID returns the id of the model.
+func (m namedModel) ModelID() string { return m.id }
+
+// Stream implements [llm.Model].
+func (m namedModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	if req != nil && req.Model == "" {
+		named := *req
+		named.Model, req = m.id, &named
+	}
+	return m.Client.Stream(ctx, req)
+}
+
 // Stream implements [llm.Model]. Each error of the provider or network is an [*llm.APIError].
 // errors.Is finds the cause of a connection error. The cause cannot be unwrapped, because it
 // may contain the credential.

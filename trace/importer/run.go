@@ -1,12 +1,17 @@
 package importer
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
@@ -311,4 +316,41 @@ func amount(raw json.RawMessage) float64 {
 		return 0
 	}
 	return v
+}
+
+// CaseName returns the Case, or else the first user message, or else the name of the run. Long
+// messages are shortened and get a digest. The string is UTF-8 and shares no memory with the run.
+func (r *Run) CaseName() string {
+	name := cmp.Or(r.Case, shorten(r.firstPrompt()), r.Name)
+	return strings.Clone(strings.ToValidUTF8(name, "\uFFFD"))
+}
+
+func (r *Run) firstPrompt() string {
+	messages := r.Messages
+	for _, ev := range r.Events {
+		if req, ok := ev.Body.(trace.ModelRequest); ok {
+			messages = req.NewMessages
+			break
+		}
+	}
+	for _, m := range messages {
+		if m.Role == llm.RoleUser {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
+// shorten returns a string, or the beginning and the digest of a long one.
+func shorten(text string) string {
+	const maxBytes = 200
+	if len(text) <= maxBytes {
+		return text
+	}
+	end := maxBytes - 1
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	digest := sha256.Sum256([]byte(text))
+	return text[:end] + "… " + hex.EncodeToString(digest[:16])
 }

@@ -61,26 +61,33 @@ func Failure(err error, end trace.RunEnd) error {
 // its value, in this order. As in the tags of encoding/json, a key that ends in ",omitzero"
 // omits a zero value. Object returns an error if a value cannot be encoded.
 func Object(members ...any) ([]byte, error) {
-	b := bytes.NewBufferString("{")
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
+	b := []byte{'{'}
 	for pair := range slices.Chunk(members, 2) {
 		key, omitZero := strings.CutSuffix(pair[0].(string), ",omitzero")
 		if omitZero && (pair[1] == nil || reflect.ValueOf(pair[1]).IsZero()) {
 			continue
 		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		b.Write(jsonio.AppendString(nil, key))
-		b.WriteByte(':')
-		if err := enc.Encode(pair[1]); err != nil {
+		value, err := Encode(pair[1])
+		if err != nil {
 			return nil, fmt.Errorf("the member %q: %w", key, err)
 		}
-		b.Truncate(b.Len() - 1) // the newline of the encoder
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(jsonio.AppendString(b, key), ':'), value...)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return append(b, '}'), nil
+}
+
+// Encode encodes a value without HTML escaping.
+func Encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // Milliseconds returns a duration in milliseconds.

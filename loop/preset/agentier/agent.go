@@ -107,18 +107,17 @@ func (a *Agent) run(ctx context.Context, in loop.Input, opts *RunOptions, more f
 
 // parts yields the parts of a run with its own options. more may be nil.
 func (a *Agent) parts(ctx context.Context, in loop.Input, opts *RunOptions, more func(*loop.Config)) iter.Seq[Part] {
-	var tools toolValues
 	agent, err := a.loop.With(func(c *loop.Config) {
 		cmp.Or(opts, &RunOptions{}).set(c)
 		if more != nil {
 			more(c)
 		}
-		c.Middleware = append(slices.Clip(c.Middleware), tools.middleware())
 	})
 	if err != nil {
 		return func(yield func(Part) bool) { yield(Part{Type: "onError", Err: err}) }
 	}
-	return parts(agent.Start(ctx, in).Events(), &tools)
+	run := agent.Start(ctx, in)
+	return parts(run.Events(), run.Value)
 }
 
 func (o *RunOptions) set(c *loop.Config) {

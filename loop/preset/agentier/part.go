@@ -1,15 +1,13 @@
 package agentier
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/trace"
 )
@@ -53,43 +51,20 @@ func (p Part) MarshalJSON() ([]byte, error) {
 // calls of a response in order before a tool runs, and a call from an earlier run when it is
 // run. Only streaming responses have tokens. The last part is onComplete, or onError if the
 // run failed.
-func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] { return parts(events, &toolValues{}) }
+func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
+	return parts(events, func(string) any { return nil })
+}
 
-func parts(events iter.Seq2[trace.Event, error], tools *toolValues) iter.Seq[Part] {
+// parts converts the events of a run. value returns what the tool of a call returned, if known.
+func parts(events iter.Seq2[trace.Event, error], value func(callID string) any) iter.Seq[Part] {
 	return dialect.Parts(events, func() func(trace.Event, error) []Part {
-		return (&projection{tools: tools, running: map[string]int{}}).parts
+		return (&projection{value: value, running: map[string]int{}}).parts
 	})
-}
-
-// toolValues contains the values that the tools of a run returned, by call id.
-type toolValues struct{ byCall sync.Map }
-
-// middleware keeps the values of the tools within all other middleware.
-func (v *toolValues) middleware() loop.Middleware {
-	return loop.Middleware{Name: "tool_values", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
-			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
-				out, err := next(ctx, call)
-				if out.Value != nil {
-					v.byCall.Store(call.ID, out.Value)
-				}
-				return out, err
-			}
-		}}
-	}}
-}
-
-// of returns the value of a call, or the text of its result.
-func (v *toolValues) of(r llm.ToolResult) any {
-	if value, ok := v.byCall.Load(r.ID); ok {
-		return value
-	}
-	return r.Text()
 }
 
 type projection struct {
 	res      Result
-	tools    *toolValues
+	value    func(callID string) any
 	streamed bool
 	returns  bool            // a run whose time is over has a result
 	schema   json.RawMessage // schema of the output
@@ -134,7 +109,7 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 		}
 	case trace.ToolEnd:
 		c := &p.res.ToolCalls[p.running[b.Result.ID]]
-		c.Result, c.Value, c.Duration = b.Result, p.tools.of(b.Result), ev.At-c.Duration
+		c.Result, c.Value, c.Duration = b.Result, cmp.Or[any](p.value(b.ToolCallID), b.Result.Text()), ev.At-c.Duration
 		if !b.Result.IsError { // the model reads the result of a failed call and decides
 			return []Part{{Type: "onToolResult", Name: b.Result.Name, Result: b.Result, Value: c.Value}}
 		}

@@ -43,10 +43,10 @@ func Retry(r loop.Retry) loop.Middleware {
 
 // temporary reports whether an error may pass: the client decides, or it is a network failure.
 func temporary(err error) bool {
-	_, reported := errors.AsType[*llm.APIError](err)
+	api, reported := errors.AsType[*llm.APIError](err)
 	_, network := errors.AsType[net.Error](err)
 	switch {
-	case loop.Retryable(err):
+	case reported && api.Retryable, errors.Is(err, loop.ErrStalled):
 		return true
 	case reported, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false

@@ -56,7 +56,7 @@ type Config struct {
 	History *history.History
 	Hooks   *Bus // nil means a new bus
 	Settings
-	Model string // model name of the provider
+	Model string // model name of the provider; empty means that of the model's ModelID method, if it has one
 	// OneTool runs the calls of a step sequentially (parallelToolCalls: false). The hooks, the
 	// Policy and the approval of a call follow the completion of the call before it.
 	OneTool bool

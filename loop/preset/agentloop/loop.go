@@ -65,6 +65,9 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 	if cfg != nil {
 		l.cfg = *cfg
 	}
+	if named, ok := model.(interface{ ModelID() string }); ok {
+		l.cfg.Model = cmp.Or(l.cfg.Model, named.ModelID())
+	}
 	l.newID = l.cfg.NewID
 	if l.newID == nil {
 		l.newID = randomID

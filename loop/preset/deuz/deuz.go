@@ -11,6 +11,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/internal/dialect"
@@ -30,13 +31,15 @@ func Fill(cfg loop.Config) loop.Config {
 // Part is a part of the stream, with the names of the reference documentation. Type
 // determines which fields are set. New types may be added, so ignore unknown ones.
 type Part struct {
-	Type         string // step-start, text-delta, reasoning-delta, tool-call-delta, step-finish, tool-call, tool-result, finish or error
-	StepIndex    int    // step-start, step-finish; counted from 0
-	Text         string // text-delta, reasoning-delta; the argument delta of tool-call-delta
-	ToolCallID   string
-	ToolName     string
-	Input        json.RawMessage // tool-call: the arguments; a JSON string if they are not JSON
-	Output       json.RawMessage // tool-result: a JSON value; text as a JSON string
+	Type       string // step-start, text-delta, reasoning-delta, tool-call-delta, step-finish, tool-call, tool-result, finish or error
+	StepIndex  int    // step-start, step-finish; counted from 0
+	Text       string // text-delta, reasoning-delta; the argument delta of tool-call-delta
+	ToolCallID string
+	ToolName   string
+	Input      json.RawMessage // tool-call: the arguments; a JSON string if they are not JSON
+	// Output of tool-result is what the tool returned: the JSON of its [loop.Output] Value, or its
+	// text as a JSON string. For a recorded trace, a text that is JSON is that value.
+	Output       json.RawMessage
 	IsError      bool
 	FinishReason llm.FinishReason // step-finish, finish
 	Usage        llm.Usage        // of the step in step-finish, of the run in finish
@@ -45,9 +48,9 @@ type Part struct {
 
 // Options are the options of [GenerateText] and [StreamChat], which do not change them.
 type Options struct {
-	Model    llm.Model // the client of a provider; required
+	Model    llm.Model // the model of a provider, such as anthropic.New(key).Model(id); required
 	Messages []llm.Message
-	// Loop contains all other options: the name of the model, the tools, the step limit, the
+	// Loop contains all other options: the id of the model if Model has none, the tools, the step limit, the
 	// stop conditions and others. [Fill] sets its zero fields. The entry point sets its
 	// ResponseMode.
 	Loop loop.Config
@@ -70,12 +73,13 @@ func (o Options) start(ctx context.Context, mode llm.ResponseMode) (*loop.Run, e
 // GenerateText runs the loop with non-streaming responses. Without tools it makes one model
 // call. It returns an error if an option is invalid, or if the run fails; the Result is nil only
 // for an invalid option.
-func GenerateText(ctx context.Context, opts Options) (*loop.Result, error) {
+func GenerateText(ctx context.Context, opts Options) (*Result, error) {
 	run, err := opts.start(ctx, llm.NonStreaming)
 	if err != nil {
 		return nil, err
 	}
-	return run.Wait()
+	res, err := run.Wait()
+	return &Result{res}, err
 }
 
 // Stream is a run whose parts can be read while it makes progress. It begins when its parts are
@@ -120,7 +124,7 @@ func (s *Stream) Full() iter.Seq[Part] {
 	if s.err != nil {
 		return slices.Values([]Part{{Type: "step-start"}, {Type: "error", Err: s.err}})
 	}
-	return Parts(s.run.Events())
+	return parts(s.run.Events(), s.run.Value)
 }
 
 // Text yields only the text of all steps.
@@ -138,14 +142,19 @@ func (s *Stream) Text() iter.Seq[string] {
 // are in call order, even if the tools finish in another order. Results for calls of an
 // earlier run follow the first step-start. Events without deltas, as in a trace that
 // omits them, give parts without deltas.
-func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
+func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] { return parts(events, nil) }
+
+// parts converts the events of a run. value returns what the tool of a call returned, or nil if
+// that is the text of the result; nil for a recorded trace.
+func parts(events iter.Seq2[trace.Event, error], value func(callID string) any) iter.Seq[Part] {
 	return dialect.Parts(events, func() func(trace.Event, error) []Part {
-		return (&projection{results: map[string]llm.ToolResult{}}).parts
+		return (&projection{value: value, results: map[string]llm.ToolResult{}}).parts
 	})
 }
 
 // projection has the response until a decision follows, its calls, and waiting results.
 type projection struct {
+	value    func(callID string) any
 	response *trace.ModelResponse
 	usage    llm.Usage // usage of the step
 	calls    []llm.ToolCall
@@ -244,7 +253,20 @@ func (d *projection) previous(messages []llm.Message) (parts []Part) {
 
 func (d *projection) toolResult(r llm.ToolResult) Part {
 	delete(d.results, r.ID)
-	return Part{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: dialect.Value(r.Text(), `""`), IsError: r.IsError}
+	return Part{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: d.output(r), IsError: r.IsError}
+}
+
+// output returns what the tool of a result returned.
+func (d *projection) output(r llm.ToolResult) json.RawMessage {
+	if d.value == nil {
+		return dialect.Value(r.Text(), `""`)
+	}
+	if v := d.value(r.ID); v != nil {
+		if out, err := dialect.Encode(v); err == nil {
+			return out
+		}
+	}
+	return jsonio.AppendString(nil, r.Text())
 }
 
 // MarshalJSON encodes the part as the reference loop does: its type and the fields of
@@ -270,14 +292,4 @@ func (p Part) MarshalJSON() ([]byte, error) {
 		members = []any{"error", fmt.Sprint(p.Err)}
 	}
 	return dialect.Object(append([]any{"type", p.Type}, members...)...)
-}
-
-func usage(u llm.Usage) any {
-	return struct {
-		Input     int64 `json:"inputTokens"`
-		Output    int64 `json:"outputTokens"`
-		Total     int64 `json:"totalTokens"`
-		Cached    int64 `json:"cachedInputTokens,omitempty"`
-		Reasoning int64 `json:"reasoningTokens,omitempty"`
-	}{u.InputTokens, u.OutputTokens, u.Total(), u.CacheReadInputTokens, u.ReasoningOutputTokens}
 }
