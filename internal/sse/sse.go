@@ -41,6 +41,8 @@ type Reader struct {
 	id   string
 
 	other []byte
+	lines int // returned so far
+	first int // line of the current event
 }
 
 // maxOther limits the bytes that are kept of lines outside any event.
@@ -64,6 +66,7 @@ func NewReader(from io.Reader, limit int) *Reader {
 func (r *Reader) Next() (Event, error) {
 	r.data, r.name, r.some = r.data[:0], "", false
 	size := 0
+	r.first = r.lines + 1
 	for {
 		line, err := r.line(r.limit - size)
 		if err != nil {
@@ -72,6 +75,7 @@ func (r *Reader) Next() (Event, error) {
 			}
 			return r.event(), nil
 		}
+		r.lines++
 		if size += len(line) + 1; size > r.limit {
 			return Event{}, r.tooLong()
 		}
@@ -81,7 +85,7 @@ func (r *Reader) Next() (Event, error) {
 		case r.some:
 			return r.event(), nil
 		default: // without data there is no event
-			r.name, size = "", 0
+			r.name, size, r.first = "", 0, r.lines+1
 		}
 	}
 }
@@ -124,6 +128,9 @@ func (r *Reader) field(line []byte) {
 // OtherLines returns the lines so far that are no fields of an event, up to 64 KiB. Some servers
 // send errors in such lines.
 func (r *Reader) OtherLines() []byte { return r.other }
+
+// Line returns the line on which the last event begins, from 1.
+func (r *Reader) Line() int { return r.first }
 
 // line returns the next line without its line end, with at most this number of bytes. The end of the stream
 // also ends a line.

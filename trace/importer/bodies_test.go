@@ -132,7 +132,9 @@ func TestExchangesOfAllProtocols(t *testing.T) {
 }
 
 // cohereEvents is a response of Cohere with thinking, a plan, calls, a citation and an unknown event.
-var cohereEvents = serverSentEvents(`{"id":"r","type":"message-start","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}
+var cohereEvents = serverSentEvents(cohereLines)
+
+const cohereLines = `{"id":"r","type":"message-start","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}
 {"type":"content-start","index":0,"delta":{"message":{"content":{"type":"thinking","thinking":"h"}}}}
 {"type":"content-delta","index":0,"delta":{"message":{"content":{"thinking":"m"}}}}
 {"type":"content-end","index":0}
@@ -151,7 +153,7 @@ var cohereEvents = serverSentEvents(`{"id":"r","type":"message-start","delta":{"
 {"type":"tool-call-start","index":1,"delta":{"message":{"tool_calls":{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}}}}
 {"type":"tool-call-end","index":1}
 {"type":"new-event","text":"?"}
-{"type":"message-end","delta":{"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":4},"tokens":{"input_tokens":5,"output_tokens":7}}}}`)
+{"type":"message-end","delta":{"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":4},"tokens":{"input_tokens":5,"output_tokens":7}}}}`
 
 // serverSentEvents returns events of these types and data, one per line.
 func serverSentEvents(lines string) string {
@@ -242,7 +244,7 @@ func TestBodiesOfOtherFormsNotRead(t *testing.T) {
 func TestAlternativesReported(t *testing.T) {
 	for name, in := range map[string]string{
 		"choices":    `{"choices":[{"index":0,"message":{"role":"assistant","content":"a"}},{"index":1,"message":{"role":"assistant","content":"b"}}]}`,
-		"candidates": `{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]}},{"content":{"role":"model","parts":[{"text":"b"}]}}]}`,
+		"candidates": `{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]},"finishReason":"STOP"},{"content":{"role":"model","parts":[{"text":"b"}]}}]}`,
 		"a stream": `data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}` + "\n\n" +
 			`data: {"object":"chat.completion.chunk","choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n",
 	} {
@@ -345,7 +347,7 @@ func TestBatches(t *testing.T) {
 	want = []string{
 		`file:4: the request of the batch failed: {"message":"bad"}`,
 		`file:5: the line of the batch has neither a request nor a response: its error is {"code":"expired"}`,
-		`file:8: the request of the batch: messages: expected an array`,
+		`file:8: the request: messages: expected an array`,
 	}
 	if diff := cmp.Diff(want, texts(failed)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

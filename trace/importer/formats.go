@@ -67,8 +67,8 @@ func formats() []Format {
 		{Name: "langfuse", sniff: spans.SniffLangfuse, read: spans.Langfuse},
 		{Name: "langfuse-rows", WholeFile: true, sniff: spans.SniffLangfuseRows, runs: (*walker).sessions, records: spans.NewLangfuseRows},
 		{Name: "otel", WholeFile: true, sniff: spans.SniffTelemetry, runs: (*walker).spans},
-		// A streaming response of a model.
-		{Name: "stream", WholeFile: true, sniff: format.SniffStream, runs: (*walker).stream},
+		// Streaming responses of a model.
+		{Name: "stream", sniff: format.SniffStream, runs: (*walker).streams},
 		{Name: "openinference", WholeFile: true, sniff: spans.SniffOpenInference, runs: (*walker).spans},
 		{Name: "tau2-bench", sniff: format.SniffTau2, read: format.Tau2()},
 		// A request to a model, or a response, in the protocol of a provider.

@@ -90,7 +90,7 @@ func TestProtocolOfLists(t *testing.T) {
 		"Responses, a message before an output":       {`[{"role":"user","content":"Go."},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"role":"user","content":"Wait."},{"type":"function_call_output","call_id":"a","output":"1"}]`, "openai-responses", "INV-02 true"},
 		"Gemini, a call without an id":                {`[{"role":"user","parts":[{"text":"Go."}]},{"role":"model","parts":[{"functionCall":{"name":"f"}}]},{"role":"user","parts":[{"functionResponse":{"name":"f"}}]}]`, "gemini", ""},
 		"a request of Anthropic":                      {`{"model":"m","max_tokens":9,"system":"Help.","messages":[{"role":"user","content":"Go."},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"assistant","content":"So."},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]}`, "anthropic-messages", ""},
-		"a response of Gemini with a call without id": {`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f"}}]}}]}`, "gemini", ""},
+		"a response of Gemini with a call without id": {`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f"}}]},"finishReason":"STOP"}]}`, "gemini", ""},
 		"Chat Completions, a message before a result": {`[{"role":"user","content":"Go."},{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"Wait."},{"role":"tool","tool_call_id":"a","content":"1"}]`, "", "INV-02 false"},
 	} {
 		t.Run(name, func(t *testing.T) {

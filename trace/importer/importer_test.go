@@ -182,7 +182,7 @@ func TestBroken(t *testing.T) {
 			[]string{
 				"task-1@1 user:hi",
 				"task-2@2 user:hi …! file:4: [1].traj[1].role: expected a string",
-				"! file:5: [2]: the object has neither messages nor traj",
+				"! file:5: [2]: the object has no messages, and is neither a request to a model nor a response",
 				"! file:6: [3]: expected a list of messages or an object with one",
 				"task-4@7",
 			},

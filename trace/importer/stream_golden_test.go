@@ -92,9 +92,9 @@ func TestStreamForms(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct{ in, want string }{
-		"truncated":        {strings.Split(events, "event: message_delta")[0], "x: the response was truncated"},
-		"another protocol": {"data: {\"x\":1}\n\n", "x: the events of the stream are of no known protocol"},
-		"an invalid event": {strings.Replace(events, "content_block_start\",\"index\":0", "content_block_start\",\"index\"", 1), "x: event 2 of the stream: "},
+		"truncated":        {strings.Split(events, "event: message_delta")[0], "x:1: the response was truncated"},
+		"another protocol": {"data: {\"x\":1}\n\n", "x:1: the events of the stream are of no known protocol"},
+		"an invalid event": {strings.Replace(events, "content_block_start\",\"index\":0", "content_block_start\",\"index\"", 1), "x:1: event 2 of the stream: "},
 	} {
 		src, err := importer.Open("x", strings.NewReader(c.in))
 		if err != nil {

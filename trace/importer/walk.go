@@ -44,6 +44,9 @@ func (w *walker) giveRun(f *format.Run, err *Error) {
 			return
 		}
 	}
+	if err == nil && f.Failed != nil {
+		err = w.errorAt(f.Line, "", f.Failed)
+	}
 	r := Run{Head: w.head, Partial: err != nil}
 	if err != nil && len(f.Messages) == 0 {
 		r = Run{}
@@ -304,18 +307,29 @@ func (w *walker) readRecords(read func(json.RawMessage, int) func() []format.Run
 	w.yield = yield
 }
 
-// stream reads a streaming response.
-func (w *walker) stream() {
-	run := w.begin(w.in.line)
-	text, err := w.in.all()
-	if err == nil {
-		err = format.Stream(text, &run)
+// streams reads streaming responses: server-sent events, or their data as JSON values.
+func (w *walker) streams() {
+	var reader format.Streams
+	if c := w.in.next(); c == '{' || c == '[' {
+		w.readRecords(reader.Read, reader.Skip)
+	} else {
+		w.events(&reader)
 	}
-	if err != nil {
-		w.giveRun(&run, w.errorAt(0, "", err))
-		return
+	w.giveRuns(reader.Runs())
+}
+
+func (w *walker) events(reader *format.Streams) {
+	w.in.measureRun(true)
+	err := reader.ReadEvents(w.in, w.in.line, func(ended []format.Run) bool {
+		w.giveRuns(ended)
+		w.in.measureRun(true)
+		return !w.stopped
+	})
+	for _, err := range []error{err, w.in.readError()} {
+		if err != nil && !w.stopped {
+			w.fail(0, err)
+		}
 	}
-	w.giveRun(&run, nil)
 }
 
 // spans reads all spans of a recording, and gives their conversations as runs.

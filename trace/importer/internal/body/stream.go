@@ -95,25 +95,6 @@ func eventData(text []byte) iter.Seq[json.RawMessage] {
 	}
 }
 
-// ofEvent returns the protocol of a stream with this event.
-func ofEvent(data json.RawMessage) *Protocol {
-	switch kind := tree.Scalar(data, "type"); {
-	case strings.HasPrefix(kind, "response."):
-		return byName("openai-responses")
-	case kind == "message_start", kind == "ping":
-		return byName("anthropic-messages")
-	case kind == "message-start":
-		return byName("cohere-chat")
-	case tree.First(data, "candidates", "usageMetadata", "promptFeedback") != nil:
-		return byName("gemini")
-	case tree.Member(tree.Element(tree.Member(data, "choices"), "0"), "text") != nil:
-		return byName("openai-completions")
-	case tree.Member(data, "choices") != nil:
-		return byName("openai-chat")
-	}
-	return nil
-}
-
 // Usage returns the usage of a response as its provider states it; nil if it states none. Of a stream
 // it has the last value of each count.
 func Usage(text []byte) json.RawMessage {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -19,36 +18,6 @@ func SniffBodies(h *Head) (Layout, bool) {
 	_, rows := SniffRows(h)
 	responses := h.Has("object") && h.Has("status")
 	return runsInArray, body.Is(h.Has) && (!rows || responses || h.Has("stopReason")) || h.Has("custom_id") && h.Has("body", "params", "response", "result")
-}
-
-// SniffStream recognizes the body of a streaming response: server-sent events, or the data of one
-// event per line.
-func SniffStream(h *Head) (Layout, bool) {
-	text := strings.TrimLeft(string(h.Bytes), " \t\r\n")
-	first, _, _ := strings.Cut(text, "\n")
-	begins := strings.Contains(first, `"type":"message_start"`) || strings.Contains(first, `"type":"message-start"`) || strings.Contains(first, `"type":"response.created"`) ||
-		h.Has("choices") && h.Contains(`"object":"chat.completion.chunk"`) ||
-		h.Has("candidates") && !strings.Contains(first, `"finishReason"`)
-	return Layout{}, isEvents(text) || h.Lines && begins
-}
-
-// isEvents reports whether a text begins as server-sent events do.
-func isEvents(text string) bool {
-	return slices.ContainsFunc([]string{"data:", "event:", ": ", "id:", "retry:"}, func(field string) bool {
-		return strings.HasPrefix(text, field)
-	})
-}
-
-// Stream reads the body of a streaming response.
-func Stream(text []byte, run *Run) error {
-	response, err := body.Stream(text)
-	if response != nil {
-		run.setResponse(response, text)
-		if other := body.Other(text); other != nil {
-			run.Meta["response"] = other
-		}
-	}
-	return err
 }
 
 // setResponse sets the messages, the answer and the usage of a run with one response, which has
@@ -104,15 +73,6 @@ func batch(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 		d.Fail("the line of the batch has neither a request nor a response: its error is " + tree.String(tree.First(raw, "error", "result")))
 	case tree.Member(inner, "error") != nil && tree.First(inner, "choices", "output") == nil:
 		d.Fail("the request of the batch failed: " + tree.String(tree.Member(inner, "error")))
-	case body.Name(inner) == "" && tree.Member(inner, "messages") != nil:
-		list := jsonio.NewDec(jsonio.View(inner))
-		if Messages(&list, run); list.Err() != nil {
-			what := list.Err().Error()
-			if invalid, ok := errors.AsType[*jsonio.SyntaxError](list.Err()); ok {
-				what = "the request of the batch: " + invalid.Path + ": " + invalid.Msg
-			}
-			d.Fail(what)
-		}
 	default:
 		readBody(inner, d, run)
 	}
@@ -120,9 +80,22 @@ func batch(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 
 func readBody(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 	run.Protocol = body.Name(raw)
+	if run.Protocol == "" && tree.Member(raw, "messages") != nil {
+		list := jsonio.NewDec(jsonio.View(raw))
+		if Messages(&list, run); list.Err() != nil {
+			what := list.Err().Error()
+			if invalid, ok := errors.AsType[*jsonio.SyntaxError](list.Err()); ok {
+				what = "the request: " + invalid.Path + ": " + invalid.Msg
+			}
+			d.Fail(what)
+		}
+		return
+	}
 	response, err := body.Response(raw)
 	if response != nil && err == nil {
-		run.setResponse(response, raw)
+		if run.setResponse(response, raw); body.IsUnfinished(raw, run.Protocol) {
+			run.Failed = errors.New("the response has no end: it was truncated, or it is an event of a stream among whole bodies")
+		}
 		return
 	}
 	if err != nil {
@@ -134,7 +107,7 @@ func readBody(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 	case err != nil:
 		d.Fail(err.Error())
 	case req == nil:
-		d.Fail("the object is neither a request to a model nor a response")
+		d.Fail("the object has no messages, and is neither a request to a model nor a response")
 	default:
 		run.setRequest(req)
 		run.Sent = run.isRequest("contents", "messages", "input")

@@ -36,6 +36,8 @@ type Run struct {
 	Head       map[string]json.RawMessage // of the recording; it must not be changed
 	// Unknown are the parts that were not understood, except those that the messages show.
 	Unknown []Unknown
+	// Failed is why the rest of the run cannot be read; nil if all was.
+	Failed error
 	// Gap is 1 and the number of messages before the first one that may be missing; 0 if none is.
 	Gap int
 	// More are further runs of the same JSON value.

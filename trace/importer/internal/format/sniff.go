@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -25,6 +26,8 @@ type Head struct {
 	// Format and Role are the strings of its members with these names.
 	Keys         []string
 	Format, Role string
+	// First is the first object; nil if it is longer than the beginning, or invalid.
+	First json.RawMessage
 
 	values []byte // the first byte of the value of each of Keys; 0 if it is not there
 }
@@ -61,6 +64,7 @@ func (h *Head) members(d *jsonio.Dec) {
 	if d.Peek() != '{' {
 		return
 	}
+	from := d.Offset()
 	for key := range d.Members() {
 		h.Keys, h.values = append(h.Keys, key), append(h.values, d.Peek())
 		switch isText := d.Peek() == '"'; {
@@ -71,6 +75,9 @@ func (h *Head) members(d *jsonio.Dec) {
 		default:
 			d.Skip()
 		}
+	}
+	if d.Err() == nil {
+		h.First = jsonio.Bytes(d.Since(from))
 	}
 }
 
