@@ -92,7 +92,7 @@ func TestResponsesOfCompletions(t *testing.T) {
 	if diff := cmp.Diff([]string{"c assistant:(done)"}, outline([]importer.Run{run})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	const want = "file: openai-completions: the response is not JSON, and streams of this protocol are not read"
+	const want = "file:1: openai-completions: the response is not JSON, and streams of this protocol are not read"
 	if got := unknownIn(t, "data: "+text+"\n\ndata: [DONE]\n\n"); !cmp.Equal([]string{want}, got) {
 		t.Errorf("a stream: got %q, want %q", got, want)
 	}

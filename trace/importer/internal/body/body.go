@@ -322,7 +322,7 @@ func (p *Protocol) withIDs(r *llm.Response) *llm.Response {
 
 // Read reads the decompressed body of a response with a status below 400.
 func (p *Protocol) Read(text []byte) (*llm.Response, error) {
-	if jsonio.ValidSyntax(text) {
+	if jsonio.ValidSyntax(text) && !IsUnfinished(text, p.Name()) {
 		return p.decode(text)
 	}
 	if p.stream == nil {
