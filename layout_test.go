@@ -55,7 +55,7 @@ const (
 var (
 	kernelPackages     = []string{"internal/jsonio", "internal/jsonval", "llm"}
 	kernelModules      = []string{jsonschema}
-	presetPackages     = []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
+	presetPackages     = []string{"internal/jsonio", "internal/responsehook", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
 	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/openai/..."}
 	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec"}
 	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/tabular", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
@@ -106,6 +106,9 @@ var table = []packageRule{
 	},
 	{
 		name: "internal/eventstream", does: "reads and writes the event streams of Amazon",
+	},
+	{
+		name: "internal/responsehook", does: "reports the HTTP responses of a model client to the caller of the model",
 	},
 	{
 		name: "internal/slab", does: "allocates short slices from a long one",
@@ -319,7 +322,7 @@ var table = []packageRule{
 	{
 		name: "providers/protocol", does: "the interface of a codec, and the HTTP client",
 		not:      "the meaning of bytes",
-		packages: []string{"internal/sse", "llm", "providers/internal/codec"},
+		packages: []string{"internal/responsehook", "internal/sse", "llm", "providers/internal/codec"},
 	},
 	{
 		name: "providers/openai", does: "the clients for both protocols of OpenAI",

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/looptape/looptape/internal/responsehook"
 	"github.com/looptape/looptape/internal/sse"
 	"github.com/looptape/looptape/llm"
 )
@@ -129,6 +130,7 @@ func (a *exchange) get(ctx context.Context, req *llm.Request) error {
 		return a.connectionError(ctx, 0, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	responsehook.Call(ctx, resp.StatusCode)
 	body := &limitedReader{from: resp.Body, left: cmp.Or(max(a.client.MaxResponse, 0), DefaultMaxResponse)}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return a.statusError(ctx, resp, body)

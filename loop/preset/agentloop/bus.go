@@ -23,9 +23,9 @@ const (
 	OnGuardrailTriggered = "onGuardrailTriggered" // middleware.GuardrailTrigger
 	OnRunComplete        = "onRunComplete"        // *Report
 
-	// Events of the model client, with Event.Provider and Event.Attempt.
+	// Events of the model client, with Event.Provider, Event.Attempt and Event.Status.
 	OnModelRequest  = "onModelRequest"  // *llm.Request, before it is sent
-	OnModelStart    = "onModelStart"    // nil, at the first event of a streaming response; Time is since the request
+	OnModelStart    = "onModelStart"    // nil, when a streaming response begins: at its HTTP header, or else at its first event; Time is since the request
 	OnModelResponse = "onModelResponse" // *Response with usage, model and finish reason; Time is the latency
 	OnModelError    = "onModelError"    // error, such as *llm.APIError; Time is the latency
 	OnModelRetry    = "onModelRetry"    // nil, before the next request; Time is the delay
@@ -39,15 +39,18 @@ const (
 // only in onToolCallStart and onToolCallError, as its type documents.
 type Event struct {
 	Name  string
-	Agent string // agent id; empty if no agent emitted the event
+	Agent string // agent id, which is the conversation id; empty if no agent emitted the event
 	Run   string // run id; empty outside of a run
 	Step  int    // counted from 0; set only for steps, tools and model calls
 	// Provider is the name of the protocol of a client, empty for other models. Attempt is the
 	// number of the attempt of the step, from 1. Both are set only for model calls.
 	Provider string
 	Attempt  int
-	Time     time.Duration
-	Data     any
+	// Status is the HTTP status of the response in onModelStart, onModelResponse and onModelError;
+	// 0 if the client got none.
+	Status int
+	Time   time.Duration
+	Data   any
 }
 
 // Bus delivers events to subscribers. The zero value is ready to use. Agents may share a

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/looptape/looptape/internal/responsehook"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/history"
@@ -245,17 +246,22 @@ func (r *run) callModel(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 			r.setAbort(cancel)
 			defer r.setAbort(nil)
 		}
-		c := modelCall{run: r, ctx: ctx}
+		c := modelCall{run: r, cancel: cancel}
+		c.ctx = responsehook.With(ctx, c.responded)
 		if err := c.begin(req); err != nil {
 			yield(nil, err)
 			return
 		}
-		for ev, err := range r.model.Stream(ctx, req) {
+		for ev, err := range r.model.Stream(c.ctx, req) {
 			if err = c.event(ev, err); !yield(ev, err) || err != nil {
 				return
 			}
 		}
-		if err := c.emit(OnModelResponse, r.clock.Now().Sub(c.began), &c.response); err != nil {
+		err := c.failure
+		if err == nil {
+			err = c.emit(OnModelResponse, r.clock.Now().Sub(c.began), &c.response)
+		}
+		if err != nil {
 			yield(nil, err)
 		}
 	}
@@ -265,14 +271,17 @@ func (r *run) callModel(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 type modelCall struct {
 	*run
 	ctx      context.Context
+	cancel   context.CancelCauseFunc
 	began    time.Time
-	started  bool // the response has begun, or is not streaming
+	status   int   // of the HTTP response
+	started  bool  // the response has begun, or is not streaming
+	failure  error // of a subscriber, when the response began
 	response Response
 }
 
 func (c *modelCall) emit(name string, took time.Duration, data any) error {
 	named, _ := c.model.(interface{ Provider() string })
-	ev := Event{Name: name, Run: c.id, Step: c.step, Attempt: c.attempt, Time: took, Data: data}
+	ev := Event{Name: name, Run: c.id, Step: c.step, Attempt: c.attempt, Status: c.status, Time: took, Data: data}
 	if named != nil {
 		ev.Provider = named.Provider()
 	}
@@ -292,10 +301,15 @@ func (c *modelCall) begin(req *llm.Request) error {
 
 // event returns the error of an item of the stream, or that of a subscriber.
 func (c *modelCall) event(ev llm.Event, err error) error {
-	now := c.clock.Now()
+	if c.failure != nil {
+		return c.failure
+	}
 	if err != nil {
-		c.failed = now
-		return cmp.Or(c.emit(OnModelError, now.Sub(c.began), err), err)
+		c.failed = c.clock.Now()
+		if api, ok := errors.AsType[*llm.APIError](err); ok {
+			c.status = cmp.Or(api.Status, c.status)
+		}
+		return cmp.Or(c.emit(OnModelError, c.failed.Sub(c.began), err), err)
 	}
 	switch e := ev.(type) {
 	case llm.Usage:
@@ -304,11 +318,25 @@ func (c *modelCall) event(ev llm.Event, err error) error {
 		c.response.Model, c.response.FinishReason = cmp.Or(e.Model, c.response.Model), e.Reason
 	default:
 	}
-	if c.started {
-		return nil
+	c.start()
+	return c.failure
+}
+
+// responded is called when the header of an HTTP response has arrived.
+func (c *modelCall) responded(status int) {
+	if c.status = status; status >= 200 && status <= 299 {
+		c.start()
 	}
-	c.started = true
-	return c.emit(OnModelStart, now.Sub(c.began), nil)
+}
+
+// start reports that a streaming response begins, once. An error of a subscriber ends the call.
+func (c *modelCall) start() {
+	if !c.started {
+		c.started = true
+		if c.failure = c.emit(OnModelStart, c.clock.Now().Sub(c.began), nil); c.failure != nil {
+			c.cancel(c.failure)
+		}
+	}
 }
 
 func (r *run) setAbort(f context.CancelCauseFunc) {
