@@ -77,7 +77,7 @@ func TestBomb(t *testing.T) {
 	}{
 		"a line":  {"[" + hi + "]\n[\"", []string{"run-1@1 user:hi", "! file:2: [0]: " + why}},
 		"a value": {"[" + hi + ",\n\"", []string{"run-1@1 user:hi …! file:2: [1]: " + why}},
-		"a HAR":   {`{"log":"`, []string{"! file: " + why}},
+		"a HAR":   {`{"log":{"creator":{"name":"`, []string{"! file: " + why}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats

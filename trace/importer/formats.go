@@ -105,7 +105,10 @@ func sniffTrace(h *format.Head) (format.Layout, bool) {
 
 // isVCR recognizes the YAML of go-vcr and vcrpy, and the JSON of vcrpy. Their parser
 // distinguishes them.
-func isVCR(h *format.Head) bool { return yamlList.Match(h.Bytes) || h.HasValue("interactions", "[") }
+func isVCR(h *format.Head) bool {
+	// The search for a text is much faster than that for the expression.
+	return bytes.Contains(h.Bytes, []byte("interactions:")) && yamlList.Match(h.Bytes) || h.HasValue("interactions", "[")
+}
 
 // yamlList matches the interactions in YAML: a list in lines of its own or in brackets.
 var yamlList = regexp.MustCompile(`(?m)^interactions:[ \t]*(?:[\[#&!]|\r?$)`)

@@ -279,7 +279,7 @@ func TestLeave(t *testing.T) {
 	for name, in := range map[string]string{
 		"lines":    strings.Repeat("["+hi+"]\n", 3),
 		"array":    "[[" + hi + "],[" + hi + "]]",
-		"broken":   "[{\"messages\":7},{\"messages\":7}]",
+		"broken":   "[{\"messages\":[7]},{\"messages\":[7]}]",
 		"list":     "[\n" + hi + "]\n[\n" + hi + "]",
 		"messages": hi + "\n{",
 	} {
