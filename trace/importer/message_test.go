@@ -302,6 +302,26 @@ func TestFunctionAsString(t *testing.T) {
 	}
 }
 
+// Which of two members with the same name a provider reads is unknown.
+func TestMemberTwice(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ message, want string }{
+		{`{"role":"user","role":"tool","content":"a"}`, "role"},
+		{`{"role":"user","content":"a","content":"b"}`, "content"},
+		{`{"role":"assistant","tool_calls":[],"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}`, "tool_calls"},
+		{`{"role":"tool","tool_call_id":"c","content":"a","tool_call_id":"d"}`, "tool_call_id"},
+		{`{"role":"model","parts":[{"text":"a"}],"parts":[{"text":"b"}]}`, "parts"},
+	} {
+		want := []string{`file:1: [1].` + c.want + `: the message has two members "` + c.want + `"`}
+		if got := unknownIn(t, `[{"role":"user","content":"q"},`+c.message+`]`); !cmp.Equal(want, got) {
+			t.Errorf("%s: got %q, want %q", c.message, got, want)
+		}
+	}
+	if got := unknownIn(t, `[{"role":"user","content":null,"content":"q"}]`); len(got) != 0 {
+		t.Errorf("a member that is null and one that is not: got %q", got)
+	}
+}
+
 // A call of a kind that Chat Completions does not have yet is reported, and keeps its place.
 func TestUnknownKindOfCall(t *testing.T) {
 	t.Parallel()

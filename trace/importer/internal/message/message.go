@@ -172,9 +172,19 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 
 func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 	inspect := r.Part != nil
+	seen := 0 // the members of onceMembers, as bits
 	for key := range d.Members() {
+		if d.Null() { // equal to absent, for every member
+			continue
+		}
+		if i := slices.Index(onceMembers, key); i >= 0 {
+			if seen&(1<<i) != 0 {
+				d.Fail("the message has two members " + strconv.Quote(key))
+				return f
+			}
+			seen |= 1 << i
+		}
 		switch {
-		case d.Null(): // equal to absent, for every member
 		case key == "role":
 			f.role = d.String()
 			if i := slices.Index(knownRoles, f.role); i >= 0 {
@@ -226,6 +236,9 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 	}
 	return f
 }
+
+// onceMembers are members that a message cannot have twice: readers of JSON take the first, the last or both.
+var onceMembers = []string{"role", "content", "tool_calls", "tool_call_id", "parts", "function_call"}
 
 // reasoningNames are the members with the reasoning: of OpenRouter and others, of Ollama, and of Cohere.
 var reasoningNames = []string{"reasoning_content", "reasoning", "thinking", "tool_plan"}
