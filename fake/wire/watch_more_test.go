@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// A replaced history and another id of a call break INV-05, and the calls are answered. A conversation
-// with an equal beginning breaks nothing.
+// A replaced history breaks INV-05, and its calls are answered. A conversation with an equal
+// beginning, and ids of the client's own, break nothing.
 func TestWatchRewritten(t *testing.T) {
 	u, text := llm.User, func(s string) llm.Message { return llm.Assistant(llm.Text{Text: s}) }
 	call := func(id, name string) llm.Message {
@@ -44,9 +44,9 @@ func TestWatchRewritten(t *testing.T) {
 		"a summary alone, accepted":       {turns: calls, accept: true, asks: []list{long[:1], long[:3], {u("c1 and c2 were x and y"), call("c9", "weather"), result("c9", "z")}}, answers: []string{"", "", ""}},
 		"another with the same beginning": {turns: texts, asks: []list{{u("A")}, {u("A"), text("an example of mine"), u("B")}}, answers: []string{"one", "two"}},
 		"wrong twice":                     {turns: calls, asks: []list{long[:1], {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), long[2]}, {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), long[2]}}, want: []string{"2 INV-05"}, answers: []string{"", "", ""}},
-		"ids of its own":                  {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "weather"), result("mine", "x")}}, want: []string{"2 INV-05"}, answers: []string{"", ""}},
+		"ids of its own":                  {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "weather"), result("mine", "x")}}, answers: []string{"", ""}},
 		"a word after the results":        {turns: calls, asks: []list{long[:1], append(long[:3:3], u("No, stop."))}, answers: []string{"", ""}},
-		"ids of another's":                {turns: calls, asks: []list{long[:1], long[:3], {u("B")}, {u("B"), call("c2", "weather"), result("c2", "x")}}, want: []string{"4 INV-05"}, answers: []string{"", "", "", ""}},
+		"ids of another's":                {turns: calls, asks: []list{long[:1], long[:3], {u("B")}, {u("B"), call("c2", "weather"), result("c2", "x")}}, answers: []string{"", "", "", ""}},
 		"another tool":                    {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "note"), result("mine", "x")}}, answers: []string{"", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {

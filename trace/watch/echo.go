@@ -85,6 +85,15 @@ func (q *Request) adapt(response llm.Message, before, next []llm.Message) llm.Me
 	}
 	echo := next[0].Calls()
 	response.Parts = slices.Clone(response.Parts)
+	ids := map[string]bool{}
+	for _, c := range response.Calls() {
+		ids[c.ID] = true
+	}
+	// A program may give ids of its own to all calls of a response. No provider rejects them, so only
+	// a recording has a note about them.
+	renamed := !q.recorded && slices.EqualFunc(response.Calls(), echo, func(a, b llm.ToolCall) bool {
+		return a.Name == b.Name && !ids[b.ID]
+	})
 	seen := map[string]bool{}
 	for _, m := range before {
 		for _, c := range m.Calls() {
@@ -103,7 +112,7 @@ func (q *Request) adapt(response llm.Message, before, next []llm.Message) llm.Me
 			continue
 		}
 		at, ok := places[c.ID]
-		newID := c.ID == "" || seen[c.ID] || c.IDGenerated
+		newID := c.ID == "" || seen[c.ID] || c.IDGenerated || renamed
 		if newID || !ok {
 			at, ok = n, n < len(echo)
 		}
