@@ -178,7 +178,8 @@ var notRun = []string{
 	"go test ./...", // runs this test; .ci/run takes it from README
 	"go install github.com/looptape/looptape/cmd/looptape@latest",
 	"go get github.com/looptape/looptape@latest",
-	"jq -c '{id: .name, messages: [.turns[] | {role: .speaker, content: .text}]}' run.json > run.jsonl",                       // jq is not installed everywhere
+	"jq -c '{id: .name, messages: [.turns[] | {role: .speaker, content: .text}]}' run.json > run.jsonl", // jq is not installed everywhere
+	"jq -c -f pydantic-ai.jq messages.json > run.jsonl",
 	"looptape eval rerun --record --model cassette:new.tape --provider openai --name gpt-5 --tool-defs tools.json shop.jsonl", // calls a provider
 }
 
