@@ -16,9 +16,6 @@ func malformed(m llm.Message) (f *Fault, wrong string) {
 	f = faultMalformed
 	switch m.Role {
 	case llm.RoleSystem, llm.RoleUser:
-		if m.Opaque == nil && len(m.Parts) == 0 {
-			return faultNoParts, "has no content"
-		}
 	case llm.RoleAssistant:
 		if m.Opaque == nil && empty(m) { // OpenAI accepts the opaque id of audio as the only content
 			if f = faultNoText; len(m.Parts) == 0 {

@@ -255,8 +255,11 @@ func CheckMessage(p protocol.Protocol, text []byte, r *llm.Response) error {
 	if len(r.Parts) > 0 {
 		return nil
 	}
-	ok := r.FinishReason != llm.FinishUnknown || r.RawFinishReason != ""
-	if ok && jsonio.ValidSyntax(text) {
+	ok, isJSON := r.FinishReason != llm.FinishUnknown || r.RawFinishReason != "", jsonio.ValidSyntax(text)
+	if !isJSON && p.Name() == "anthropic-messages" {
+		return nil // an event ends the stream; without it, the response is truncated
+	}
+	if ok && isJSON {
 		switch p.Name() {
 		case "openai-chat":
 			m := tree.First(tree.Element(tree.Member(text, "choices"), "0"), messageMembers...)
