@@ -165,7 +165,7 @@ func (x *executor) emitEnd(p *plannedCall) {
 // keep keeps the value of a result for consumers of the events.
 func (x *executor) keep(p *plannedCall) {
 	if r := x.run; p.value != nil && r.rec.observed {
-		*r.values = append(*r.values, toolValue{p.Call.ID, p.value})
+		*r.log.values = append(*r.log.values, toolValue{p.Call.ID, p.value})
 	}
 }
 

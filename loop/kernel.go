@@ -37,8 +37,6 @@ type run struct {
 
 	res Result
 	err error
-
-	values *[]toolValue // of the started Run
 }
 
 // noStep is the index of no step, and differs from trace.NoStep, the index of the calls
@@ -46,8 +44,9 @@ type run struct {
 const noStep = -2
 
 func newRun(a *Agent, in Input, rec *recorder, started *Run) *run {
-	r := &run{agent: a, cfg: &a.cfg, in: in, rec: rec, values: &started.values, tools: a.tools, openStep: trace.NoStep, finalStep: noStep}
+	r := &run{agent: a, cfg: &a.cfg, in: in, rec: rec, tools: a.tools, openStep: trace.NoStep, finalStep: noStep}
 	r.life.stop = &started.stop
+	r.log.values = &started.values
 	r.caller.run, r.exec.run, r.exec.turns.signal = r, r, a.cfg.Clock.Signal
 	return r
 }

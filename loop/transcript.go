@@ -195,6 +195,7 @@ type stepLog struct {
 	memory    slab.Slab[Step]
 	marks     slab.Slab[mark]
 	calls     slab.Slab[llm.ToolCall]
+	values    *[]toolValue // of the started Run
 }
 
 func (l *stepLog) last() *Step {
