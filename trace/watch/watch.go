@@ -184,7 +184,7 @@ func (w *Monitor) add(q *Request, done func(*check.List) []check.Violation) (c *
 	m := w.memory(q.key())
 	if q.recorded && sound && before != nil {
 		next := q.Request.Messages[known:]
-		if len(found) > 0 && !m.isChange(q, before, next) {
+		if len(found) > 0 && !m.isChange(q, before, c.hashes[:known], next) {
 			found = nil
 		}
 		before.repeat(next)
@@ -260,13 +260,13 @@ func (q *Request) followAs(known int, before *received, next []llm.Message) (fou
 // isChange reports whether recorded messages that differ from the responses are a change of one of
 // them, and not another conversation or a history that was shortened or summarized: they begin with
 // a message of the assistant, which is related to a response or follows the same system prompt, and
-// is not the response to other messages. The message after it is the one that followed the response
-// before, if there was one.
-func (m *memory) isChange(q *Request, before *received, next []llm.Message) bool {
+// is not the response to messages other than those of the history, which has these hashes. The message
+// after it is the one that followed the response before, if there was one.
+func (m *memory) isChange(q *Request, before *received, history []uint64, next []llm.Message) bool {
 	isSame := related(before.responses, next[0]) || before.systems[systemHash(q.Request)]
-	other := m.byContent[contentKey(next[0])]
-	return next[0].Role == llm.RoleAssistant && isSame && (len(other) == 0 || slices.Contains(other, before)) &&
-		(!before.repeated || before.next == following(next))
+	same := m.byContent[contentKey(next[0])]
+	isOther := !slices.Contains(same, before) && slices.ContainsFunc(same, func(h *received) bool { return !slices.Contains(history, h.hash) })
+	return next[0].Role == llm.RoleAssistant && isSame && !isOther && (!before.repeated || before.next == following(next))
 }
 
 // repeat records the message after a repeated response.
