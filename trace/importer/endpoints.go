@@ -1,0 +1,170 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
+	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace/importer/internal/body"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+// ProtocolOf returns the protocol of a request to a model by its URL, and the path for the
+// codec. It accepts any base path, and the URLs of Azure, Vertex and Bedrock. The protocol is
+// nil if the path is of no known protocol. Other services have some of these paths as well;
+// see [Exchange].
+func ProtocolOf(address string) (p protocol.Protocol, path string) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, ""
+	}
+	path = u.EscapedPath()
+	ends := func(suffixes ...string) bool {
+		return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(path, s) })
+	}
+	if i := strings.LastIndex(path, "/models/"); i >= 0 && ends(":generateContent", ":streamGenerateContent") {
+		return gemini.GenerateContent{}, path[i:]
+	}
+	claude := strings.Contains(path, "anthropic")
+	switch {
+	case ends("/chat/completions", "/agents/completions"): // the latter of Mistral
+		return chat.Protocol{}, "/chat/completions"
+	case ends("/responses"):
+		return responses.Protocol{}, "/responses"
+	case ends("/messages"),
+		claude && ends(":rawPredict", ":streamRawPredict"),        // Vertex
+		claude && ends("/invoke", "/invoke-with-response-stream"): // Bedrock
+		return anthropic.Messages{}, "/v1/messages"
+	}
+	return nil, ""
+}
+
+// hasPrompt reports whether the body of a request may have one of the protocol: a JSON object needs
+// a member of which each request of the protocol has one.
+func hasPrompt(p protocol.Protocol, body []byte) bool {
+	d := jsonio.NewDec(string(body))
+	if d.Peek() != '{' {
+		return true
+	}
+	for key := range d.Members() {
+		if slices.Contains(promptMembers[p.Name()], key) {
+			return true
+		}
+		d.Skip()
+	}
+	return d.Err() != nil
+}
+
+// isOtherService reports whether a request without a prompt is one of a service that has a path of a
+// protocol as well: the path is not that of a provider alone, and neither the request nor the response
+// is one of a model.
+func isOtherService(x *recording.Interaction, text []byte) bool {
+	u, err := url.Parse(x.Request.URL)
+	if err != nil || isOtherEndpoint(u.Path) {
+		return true
+	}
+	shared := slices.ContainsFunc([]string{"/responses", "/messages", "/completions", "/api/chat"}, func(end string) bool { return strings.HasSuffix(u.Path, end) })
+	provider := slices.ContainsFunc([]string{"openai", "anthropic", "bedrock"}, func(name string) bool { return strings.Contains(u.Host+u.Path, name) })
+	if !shared || strings.HasSuffix(u.Path, "/chat/completions") || provider || tree.Member(text, "model") != nil {
+		return false
+	}
+	answer, err := cassettes.Decompress(x.Response.Header, x.Response.Body)
+	return err == nil && body.Name(answer) == "" && !slices.ContainsFunc(bytes.Split(answer, []byte("\n")), isModelEvent)
+}
+
+// isModelEvent reports whether a line of a response is an event of a model.
+func isModelEvent(line []byte) bool {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	kind := tree.Scalar(data, "type")
+	return ok && (body.Name(data) != "" || kind == "message_start" || strings.HasPrefix(kind, "response."))
+}
+
+// promptMembers are the members of requests, by protocol, of which each request has one.
+var promptMembers = map[string][]string{
+	"openai-chat":        {"messages"},
+	"openai-responses":   {"input", "previous_response_id", "conversation", "prompt"},
+	"anthropic-messages": {"messages"},
+	"gemini":             {"contents"},
+	"bedrock-converse":   {"messages"},
+	"cohere-chat":        {"messages"},
+	"ollama-chat":        {"messages"},
+	"openai-completions": {"prompt"},
+}
+
+// otherEndpoints are the beginnings of path segments of requests with the members of a request to
+// a model that produce no messages. From the API references of the providers.
+var otherEndpoints = []string{
+	"embed", "batch", "count_tokens", "count-tokens", "counttokens", "input_tokens", "tokenize", "compact", "moderation", "images",
+	"audio", "speech", "video", "files", "uploads", "rerank", "fine_tuning", "fine-tuning", "vector_stores", "cachedcontents",
+	"predict", "classify", "guardrail", "assistants", "threads", "evals", "traces", "ingest",
+}
+
+// Members of requests to models in unknown protocols, such as those of Titan on Bedrock, Text Generation
+// Inference of Hugging Face, and llama.cpp, and of their responses.
+var (
+	prompts           = []string{"messages", "contents", "prompt", "input", "inputs", "inputText"}
+	requestParameters = []string{"max_tokens", "max_new_tokens", "max_tokens_to_sample", "max_gen_len", "maxTokens", "n_predict", "temperature", "top_p"}
+	generated         = []string{"choices", "candidates", "completion", "generated_text", "generation", "generations"}
+)
+
+// seemsModelRequest reports whether a request at an unknown path is like one to a model: it has a prompt,
+// and a model, parameters of requests to models or a generated text. A run of the Assistants API is one, too.
+func seemsModelRequest(x *recording.Interaction, body []byte) bool {
+	path, host := strings.ToLower(x.Request.URL), ""
+	if u, err := url.Parse(x.Request.URL); err == nil {
+		path, host = strings.ToLower(u.Path), u.Host
+	}
+	answer, _ := cassettes.Decompress(x.Response.Header, x.Response.Body) // without it, the request decides
+	switch {
+	case x.Request.Method != http.MethodPost:
+		return false
+	case strings.Contains(path, "/threads/") && strings.HasSuffix(path, "/submit_tool_outputs"),
+		strings.Contains(path, "/threads/") && strings.HasSuffix(path, "/runs") && bytes.Contains(answer, []byte("thread.run")):
+		return true
+	case isOtherEndpoint(path):
+		return false
+	}
+	object := json.RawMessage(bytes.TrimSpace(body))
+	if !jsonio.ValidSyntax(object) {
+		return false
+	}
+	isModel := tree.Member(object, "model") != nil || strings.Contains(path, "/model")
+	if tree.First(object, prompts...) == nil { // version 1 of Cohere has a message
+		return tree.Member(object, "message") != nil && strings.HasSuffix(path, "/chat") && (isModel || strings.Contains(host, "cohere"))
+	}
+	first := tree.Element(answer, "0")
+	if first == nil {
+		first = answer
+	}
+	return isModel || tree.First(object, requestParameters...) != nil || tree.First(tree.Member(object, "parameters"), requestParameters...) != nil ||
+		jsonio.ValidSyntax(first) && tree.First(first, generated...) != nil
+}
+
+func isOtherEndpoint(path string) bool {
+	if strings.Contains(path, "embed") {
+		return true
+	}
+	segments := strings.FieldsFunc(strings.ToLower(path), func(r rune) bool { return r == '/' || r == ':' })
+	return slices.ContainsFunc(segments, func(segment string) bool {
+		return slices.ContainsFunc(otherEndpoints, func(name string) bool { return strings.HasPrefix(segment, name) })
+	})
+}
+
+func byPath(address string) *body.Protocol {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	return body.ByPath(u.Host, u.Path)
+}
