@@ -110,6 +110,10 @@ func TestRecording(t *testing.T) {
 			{messages: hi, said: assistant("hello").Parts}, {messages: then(hi, assistant("hello"), llm.User("so?")), said: assistant("so").Parts},
 			{messages: then(hi, assistant("goodbye"), llm.User("so?"), assistant("so"), llm.User("and?"))},
 		}, []string{changed + "another text (in interaction 3)"}, 1},
+		"the text of an earlier response": {[]asked{
+			{messages: hi, said: assistant("hello").Parts}, {messages: then(hi, assistant("hello"), llm.User("so?")), said: assistant("so").Parts},
+			{messages: then(hi, assistant("hello"), llm.User("so?"), assistant("hello"), llm.User("and?"))},
+		}, []string{changed + "another text (in interaction 3)"}, 1},
 		"another id": {[]asked{
 			{messages: hi, said: both}, {messages: then(hi, llm.Assistant(call("a"), call("c")), result("a", "c"))},
 		}, []string{changed + `another id of the call "b" (in interaction 2)`}, 1},
