@@ -113,7 +113,7 @@ func TestRecording(t *testing.T) {
 		"the text of an earlier response": {[]asked{
 			{messages: hi, said: assistant("hello").Parts}, {messages: then(hi, assistant("hello"), llm.User("so?")), said: assistant("so").Parts},
 			{messages: then(hi, assistant("hello"), llm.User("so?"), assistant("hello"), llm.User("and?"))},
-		}, []string{changed + "another text (in interaction 3)"}, 1},
+		}, []string{"INV-05 interaction-1 3 the response is sent back with another text (in interaction 3)"}, 1},
 		"another id": {[]asked{
 			{messages: hi, said: both}, {messages: then(hi, llm.Assistant(call("a"), call("c")), result("a", "c"))},
 		}, []string{changed + `another id of the call "b" (in interaction 2)`}, 1},
