@@ -278,9 +278,8 @@ func (l *List) Add(messages ...llm.Message) {
 }
 
 func (l *List) add(m llm.Message) {
-	// In a trace, and in a request of Chat Completions, such a message may be an empty text, which OpenAI
-	// accepts.
-	if m.Opaque == nil && len(m.Parts) == 0 && (m.Role == llm.RoleSystem || m.Role == llm.RoleUser) && l.Protocol != "openai-chat" {
+	// In a trace, such a message may be an empty text.
+	if m.Opaque == nil && len(m.Parts) == 0 && (m.Role == llm.RoleSystem || m.Role == llm.RoleUser) {
 		l.sink.reportFault(faultNoParts, "message %d has no content", l.list.n)
 	}
 	l.list.add(&l.sink, m)

@@ -13,6 +13,7 @@ import (
 	"github.com/looptape/looptape/providers/openai/chat"
 	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/watch"
 )
 
@@ -38,13 +39,19 @@ func recordBodies(t *testing.T, p protocol.Protocol, path string, bodies [3]stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range violations {
-			level := "error"
-			if v.Note {
-				level = "note"
-			}
-			found = append(found, fmt.Sprint(level, " ", v.Invariant, " ", v.Event, " ", v.Message))
+		found = append(found, leveled(violations)...)
+	}
+	return found
+}
+
+// leveled returns violations with their levels.
+func leveled(violations []check.Violation) (found []string) {
+	for _, v := range violations {
+		level := "error"
+		if v.Note {
+			level = "note"
 		}
+		found = append(found, fmt.Sprint(level, " ", v.Invariant, " ", v.Event, " ", v.Message))
 	}
 	return found
 }
@@ -235,6 +242,47 @@ func TestRecordingSuperseded(t *testing.T) {
 		found, err := r.Add(next)
 		if err != nil || len(found) != want {
 			t.Errorf("%s is sent: found %v; %v; want %d violations", sent, found, err, want)
+		}
+	}
+}
+
+// Content that is an empty text is no missing content. What a provider rejects is an error.
+func TestEmptyContent(t *testing.T) {
+	t.Parallel()
+	const none = `INV-24 0 message 0 has no content`
+	for _, c := range []struct {
+		p          protocol.Protocol
+		path, body string
+		want       []string
+	}{
+		{chat.Protocol{}, "/chat/completions", `{"messages":[{"role":"user","content":""}]}`, nil},
+		{chat.Protocol{}, "/chat/completions", `{"messages":[{"role":"user","content":[]}]}`, nil},
+		{chat.Protocol{}, "/chat/completions", `{"messages":[{"role":"system","content":""},{"role":"user","content":"a"}]}`, nil},
+		{chat.Protocol{}, "/chat/completions", `{"messages":[{"role":"developer","content":""},{"role":"user","content":"a"}]}`, nil},
+		{chat.Protocol{}, "/chat/completions", `{"messages":[{"role":"user","content":null}]}`, []string{"error " + none}},
+		{chat.Protocol{}, "/chat/completions", `{"messages":[{"role":"user"}]}`, []string{"error " + none}},
+		{chat.Protocol{}, "/chat/completions", `{"messages":[{"role":"system","content":null}]}`, []string{"error " + none}},
+		{responses.Protocol{}, "/responses", `{"input":[{"role":"user","content":""}]}`, nil},
+		{responses.Protocol{}, "/responses", `{"input":""}`, nil},
+		{responses.Protocol{}, "/responses", `{"input":[{"role":"user","content":[{"type":"input_text","text":""}]}]}`, nil},
+		{responses.Protocol{}, "/responses", `{"input":[{"role":"user","content":[]}]}`, []string{"note " + none}},
+		{anthropic.Messages{}, "/v1/messages", `{"max_tokens":9,"messages":[{"role":"user","content":""}]}`, []string{"error " + none}},
+		{anthropic.Messages{}, "/v1/messages", `{"max_tokens":9,"messages":[{"role":"user","content":[]}]}`, []string{"error " + none}},
+		{gemini.GenerateContent{}, "/models/g:generateContent", `{"contents":[{"role":"user","parts":[]}]}`, []string{"error " + none}},
+		{gemini.GenerateContent{}, "/models/g:generateContent", `{"contents":[{"role":"user","parts":[{"text":""}]}]}`, []string{"error " + none}}, // "it has an empty text parameter" (obsidian-smart-composer#218)
+	} {
+		req, err := c.p.DecodeRequest(c.path, []byte(c.body))
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+			continue
+		}
+		var r watch.Recording
+		violations, err := r.Add(watch.Interaction{Number: 1, Protocol: c.p, Request: req, RequestBody: []byte(c.body)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, leveled(violations)); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", c.p.Name(), c.body, diff)
 		}
 	}
 }

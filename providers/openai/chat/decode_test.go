@@ -106,12 +106,12 @@ var chatSent = []struct {
 		name:  "a system prompt in parts, and others that are not the first",
 		body:  `{"messages":[{"role":"system","content":[{"type":"text","text":"s"}]},{"role":"system","content":"t"},{"role":"system","content":""},{"role":"user","content":[]}]}`,
 		again: `{"messages":[{"role":"system","content":"s"},{"role":"system","content":"t"},{"role":"system","content":""},{"role":"user","content":""}]}`,
-		want:  llm.Request{System: "s", ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleSystem, Parts: chatParts(chatText("t"))}, {Role: llm.RoleSystem}, {Role: llm.RoleUser}}},
+		want:  llm.Request{System: "s", ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleSystem, Parts: chatParts(chatText("t"))}, {Role: llm.RoleSystem, Parts: chatParts(chatText(""))}, {Role: llm.RoleUser, Parts: chatParts(chatText(""))}}},
 	},
 	{
 		name: "an empty system prompt",
 		body: `{"messages":[{"role":"system","content":""},{"role":"developer","content":"t"}]}`,
-		want: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleSystem}, {Role: llm.RoleSystem, Parts: chatParts(chatText("t")), Opaque: chatOpaque(`{"role":"developer"}`)}}},
+		want: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleSystem, Parts: chatParts(chatText(""))}, {Role: llm.RoleSystem, Parts: chatParts(chatText("t")), Opaque: chatOpaque(`{"role":"developer"}`)}}},
 	},
 	{
 		name: "media that Media cannot represent",

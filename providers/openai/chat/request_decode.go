@@ -185,7 +185,7 @@ func (r *reader) settle() {
 type wireMessage struct {
 	role           string
 	content, calls []llm.Part
-	hasText        bool // the content is a string
+	hasContent     bool // the content is not null
 	refusal        string
 	reasoning      [2]string // reasoning_content, reasoning
 	reasons        [2]bool   // which of them there are
@@ -224,7 +224,7 @@ func (r *reader) messageMember(m *wireMessage, key string) {
 	case key == "role":
 		r.Skip()
 	case key == "content":
-		m.hasText = r.Peek() == '"'
+		m.hasContent = true
 		m.content = r.content(m.role)
 	case key == "tool_call_id" && m.role == "tool":
 		m.id = r.String()
@@ -267,8 +267,8 @@ func (r *reader) add(m *wireMessage) {
 			out.Parts = append(out.Parts, llm.Text{Text: m.refusal, Refusal: true})
 		}
 		out.Parts = append(out.Parts, m.calls...)
-		if m.hasText && len(out.Parts) == 0 && m.opaque == nil {
-			out.Parts = []llm.Part{llm.Text{}} // OpenAI accepts it, and rejects null
+		if m.opaque == nil {
+			out.Parts = m.orEmptyText(out.Parts)
 		}
 	case "tool":
 		result := llm.ToolResult{ID: m.id, Name: r.calledName(m.id, m.name), Content: m.content, Opaque: m.opaque.Object()}
@@ -288,9 +288,21 @@ func (r *reader) add(m *wireMessage) {
 		if !own {
 			m.opaque.AddString("role", m.role)
 		}
+		out.Parts = m.orEmptyText(out.Parts)
+	case "user":
+		out.Parts = m.orEmptyText(out.Parts)
 	}
 	out.Opaque = m.opaque.Object()
 	req.Messages = append(req.Messages, out)
+}
+
+// orEmptyText returns the parts, or an empty text for the content "" or []: OpenAI accepts both
+// (openai-python#1812), and rejects null.
+func (m *wireMessage) orEmptyText(parts []llm.Part) []llm.Part {
+	if m.hasContent && len(parts) == 0 {
+		return []llm.Part{llm.Text{}}
+	}
+	return parts
 }
 
 // functionCall is the member of a message before tool_calls existed. A message with the role

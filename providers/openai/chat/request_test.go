@@ -213,8 +213,8 @@ var chatBodies = []struct {
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"4","type":"function","function":{"name":"f","arguments":"","k":1}}]}]}`,
 		back: &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			llm.User("a"),
-			{Role: llm.RoleUser, Opaque: chatOpaque(`{"name":"bob"}`)},
-			{Role: llm.RoleUser},
+			{Role: llm.RoleUser, Parts: chatParts(chatText("")), Opaque: chatOpaque(`{"name":"bob"}`)},
+			{Role: llm.RoleUser, Parts: chatParts(chatText(""))},
 			{Role: llm.RoleUser, Parts: chatParts(llm.Text{Text: "b", Opaque: chatOpaque(`{"chat:k":1}`)})},
 			llm.ToolResults(llm.ToolResult{ID: "1", Content: chatParts(chatText("bad"))}, llm.ToolResult{ID: "2"}, llm.ToolResult{ID: "3", Opaque: chatOpaque(`{"cache_control":{}}`)}),
 			llm.Assistant(llm.ToolCall{ID: "4", Name: "f", Opaque: chatOpaque(`{"function":{"k":1}}`)}),

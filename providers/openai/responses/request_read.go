@@ -248,6 +248,9 @@ func (r *requestReader) message(it *item) {
 		return
 	}
 	m := llm.Message{Role: role, Parts: it.parts(it.content), Opaque: it.opaque.Object()}
+	if len(m.Parts) == 0 && it.content.Peek() == '"' {
+		m.Parts = []llm.Part{llm.Text{}}
+	}
 	r.req.Messages = append(r.req.Messages, m)
 }
 

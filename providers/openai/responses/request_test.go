@@ -67,7 +67,7 @@ func TestResponsesRequests(t *testing.T) {
 		{"nothing", llm.Request{}, `{"input":[],` + standing + `,"stream":true}`},
 		{"a model and a system prompt, non-streaming", llm.Request{Model: "gpt-5", System: "Be brief.", ResponseMode: llm.NonStreaming}, `{"model":"gpt-5","instructions":"Be brief.","input":[],` + standing + `}`},
 		{"messages", llm.Request{Messages: []llm.Message{
-			system("", llm.Text{Text: "s"}), system(`{"role":"developer"}`, llm.Text{Text: "d"}), llm.User("hi"), user(),
+			system("", llm.Text{Text: "s"}), system(`{"role":"developer"}`, llm.Text{Text: "d"}), llm.User("hi"), user(llm.Text{}),
 			user(llm.Text{Text: "a"}, llm.Text{Text: "b", Opaque: raw(`{"responses_content:x":1}`)}), user(llm.Text{Text: "c", Opaque: raw(`{"responses_content:x":1}`)}),
 			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "e"}}, Opaque: raw(`{"id":"msg_7","responses:x":[1]}`)},
 		}}, `{"input":[{"role":"system","content":"s"},{"role":"developer","content":"d"},{"role":"user","content":"hi"},{"role":"user","content":""},` +
