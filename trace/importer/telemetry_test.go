@@ -49,7 +49,7 @@ func TestTelemetryRuns(t *testing.T) {
 		"two agents":       {otlp(chat("t1", 1, asksHi, calls), chat("t1", 2, `[{"role":"user","content":"sub"}]`, calls), chat("t1", 3, asksOn, answers)), []string{`t1 case="" epoch=-1 answer="yo"`, `t1/conversation-2 case="" epoch=-1`}},
 		"a history is cut": {otlp(chat("t1", 1, asksOn, answers), chat("t1", 2, asksHi, answers)), []string{`t1 case="" epoch=-1 answer="yo"`, `t1/conversation-2 case="" epoch=-1 answer="yo"`}},
 		"no questions":     {otlp(chat("t1", 1, "[]", answers), chat("t1", 2, "[]", answers)), []string{`t1 case="" epoch=-1 answer="yo"`, `t1/conversation-2 case="" epoch=-1 answer="yo"`}},
-		"an agent above":   {otlp(span("t1", 1, "gen_ai.operation.name", "invoke_agent", "gen_ai.input.messages", asksHi, "gen_ai.output.messages", calls), chat("t1", 2, asksHi, answers)), one},
+		"an agent above":   {otlp(span("t1", 1, "gen_ai.operation.name", "invoke_agent", "gen_ai.input.messages", asksHi, "gen_ai.output.messages", answers), chat("t1", 2, asksHi, answers)), one},
 		"an agent alone":   {otlp(span("t1", 1, "gen_ai.operation.name", "invoke_agent", "gen_ai.input.messages", asksHi, "gen_ai.output.messages", answers)), one},
 		"several layers":   {otlp(inTree("a", "", span("t1", 1, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "other")), inTree("b", "a", chat("t1", 2, asksHi, answers))), one},
 		"in lines":         {otlp(chat("t1", 1, asksHi, calls)) + "\n{]\n" + otlp(chat("t1", 2, asksOn, answers)) + "\n", []string{"! file:2: expected a member's name in double quotes", `t1 case="" epoch=-1 answer="yo"`}},
@@ -237,6 +237,50 @@ func TestTelemetrySeveralConventions(t *testing.T) {
 		_, runs, failed, unknown := readAll(t, "file", []byte(c.in))
 		if diff := cmp.Diff(c.want, outline(runs)); diff != "" || failed != nil || unknown != nil {
 			t.Errorf("%s: errors %v %v, runs (-want +got):\n%s", name, failed, unknown, diff)
+		}
+	}
+}
+
+// An agent repeats the messages of its model calls. Other content is read, or reported if model calls are
+// below the agent.
+func TestTelemetryAgents(t *testing.T) {
+	agent := func(input, output string) string {
+		return span("t", 1, "gen_ai.operation.name", "invoke_agent", "gen_ai.input.messages", input, "gen_ai.output.messages", output)
+	}
+	chat := func(id, parent string) string {
+		return inTree(id, parent, span("t", 2, "gen_ai.input.messages", asksHi, "gen_ai.output.messages", answers))
+	}
+	text := func(role, text string) string {
+		return fmt.Sprintf(`[{"role":%q,"parts":[{"type":"text","content":%q}]}]`, role, text)
+	}
+	const whole = "t user:(hi) assistant:(yo)"
+	openInference := `{"context":{"trace_id":"t","span_id":"b"},"attributes":{"openinference.span.kind":"AGENT","llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"hi","llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.content":"so"}}
+{"context":{"trace_id":"t","span_id":"c"},"attributes":{"openinference.span.kind":"LLM","llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"hi","llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.content":"yo"}}`
+	for name, c := range map[string]struct {
+		in      string
+		want    []string
+		unknown []string
+	}{
+		"a call of its own": {otlp(inTree("a", "", agent(asksHi, calls)), chat("b", "")), []string{`t user:(hi) assistant:[c1 f{"x":1}]`, "t/conversation-2 user:(hi) assistant:(yo)"}, nil},
+		"a text of its own": {otlp(agent(text("user", "go"), text("assistant", "gone")), chat("b", "r"), inTree("r", "", span("t", 1))), []string{"t user:(go) assistant:(gone)", "t/conversation-2 user:(hi) assistant:(yo)"}, nil},
+		"OpenInference":     {openInference, []string{"t user:(hi) assistant:(so)", "t/conversation-2 user:(hi) assistant:(yo)"}, nil},
+		"the same content":  {otlp(agent(asksHi, answers), chat("b", "")), []string{whole}, nil},
+		"in a longer text":  {otlp(agent(text("user", "h"), answers), chat("b", "")), []string{whole}, nil},
+		"below another agent": {
+			otlp(inTree("r", "", agent(text("user", "go"), answers)), inTree("a", "r", agent(text("user", "go"), text("assistant", "gone"))), chat("b", "r")),
+			[]string{"t user:(go) assistant:(gone)", "t/conversation-2 user:(hi) assistant:(yo)"}, nil,
+		},
+		"above, the same content": {otlp(inTree("a", "", agent(asksHi, answers)), chat("b", "a")), []string{whole}, nil},
+		"above, with a text":      {otlp(inTree("a", "", agent(asksHi, text("assistant", "done"))), chat("b", "a")), []string{whole}, []string{`file:1: span "a": the agent has the text "done", which no model call has (in t)`}},
+		"above, with a call":      {otlp(inTree("a", "", agent(asksHi, calls)), chat("b", "a")), []string{whole}, []string{`file:1: span "a": the agent has the call "f {\"x\":1}", which no model call has (in t)`}},
+		"above, with a result":    {otlp(inTree("a", "", agent(`[{"role":"user","parts":[{"type":"tool_call_response","id":"c1","response":"fine"}]}]`, answers)), chat("b", "a")), []string{whole}, []string{`file:1: span "a": the agent has the result "fine", which no model call has (in t)`}},
+	} {
+		_, runs, failed, unknown := readAll(t, "file", []byte(c.in))
+		if diff := cmp.Diff(c.want, outline(runs)); diff != "" || failed != nil {
+			t.Errorf("%s: errors %v, runs (-want +got):\n%s", name, failed, diff)
+		}
+		if diff := cmp.Diff(c.unknown, texts(unknown)); diff != "" {
+			t.Errorf("%s: unknown (-want +got):\n%s", name, diff)
 		}
 	}
 }

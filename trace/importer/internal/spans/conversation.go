@@ -64,7 +64,7 @@ func newConversation(call *modelCall) *conversation {
 }
 
 // conversations joins the calls of a trace. It uses those of the best rank, and those of other conventions
-// of OpenTelemetry that are not a used call in another form.
+// of OpenTelemetry that are not a used call in another form. Of the other calls, see [reportUnused].
 func conversations(spans []recordedSpan) (joined []*conversation) {
 	var calls []*modelCall
 	for n := range spans {
@@ -100,6 +100,7 @@ func conversations(spans []recordedSpan) (joined []*conversation) {
 			used[call], ranks[content] = true, call.rank
 		}
 	}
+	reportUnused(spans, calls, used)
 	slices.SortStableFunc(calls, func(a, b *modelCall) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.n, b.n))
 	})
@@ -115,25 +116,6 @@ func conversations(spans []recordedSpan) (joined []*conversation) {
 		c.calls = append(c.calls, call)
 	}
 	return joined
-}
-
-// content returns the texts, calls and results of a call, except system messages. It is the same in all
-// conventions, which divide them into messages differently.
-func (call *modelCall) content() string {
-	var b []byte
-	for _, m := range slices.Concat(call.Input, call.Output) {
-		if m.Role == llm.RoleSystem {
-			continue
-		}
-		b = append(b, m.Text()...)
-		for _, c := range m.Calls() {
-			b = append(append(append(b, 0), c.Name...), jsonval.Canonical(c.Arguments)...)
-		}
-		for _, r := range resultsOf(m) {
-			b = append(append(b, 0), textOf(r)...)
-		}
-	}
-	return string(b)
 }
 
 // rankLayers makes the calls above other calls worse, because they repeat the messages of these.
