@@ -1,5 +1,5 @@
 // Package bubble helps conformance suites that run cases in testing/synctest bubbles. It
-// lists the goroutines of a bubble and detects goroutines that cannot end.
+// lists the goroutines of a bubble and detects goroutines that cannot end, or do not end.
 package bubble
 
 import (
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Run runs f in a bubble, as synctest.Test does. It returns false if goroutines of the
@@ -28,6 +29,56 @@ func Run(t *testing.T, f func(t *testing.T)) (ended bool) {
 	}()
 	synctest.Test(t, f)
 	return true
+}
+
+// RunUntil is [Run] with a limit of real time, which is over when expired has a value. It then
+// returns false and the stacks of the goroutines that do not end, and these continue: virtual time
+// does not advance while a goroutine works, or waits for something that is not of its bubble.
+func RunUntil(t *testing.T, expired <-chan time.Time, f func(t *testing.T)) (ended bool, stacks string) {
+	t.Helper()
+	name, result, abandoned := make(chan string, 1), make(chan bool, 1), make(chan struct{})
+	go func() {
+		defer close(result)
+		result <- Run(t, func(t *testing.T) { //nolint:thelper // it runs the test
+			name <- header.FindStringSubmatch(allStacks())[2]
+			f(t)
+			select {
+			case <-abandoned: // a test may not end after the one that started it
+				select {}
+			default:
+			}
+		})
+	}()
+	select {
+	case ended, returned := <-result:
+		if !returned { // synctest.Test has called t.FailNow, such as for a data race
+			runtime.Goexit()
+		}
+		return ended, ""
+	case <-expired:
+		close(abandoned)
+		return false, busy(<-name)
+	}
+}
+
+// busy returns the stacks of the goroutines in a bubble that stop its time, or those of all if each
+// waits at this moment.
+func busy(name string) string {
+	var all, holding []string
+	for s := range strings.SplitSeq(strings.TrimSpace(allStacks()), "\n\n") {
+		m := header.FindStringSubmatch(s)
+		if m == nil || m[2] != name || strings.Contains(s, "\ninternal/synctest.Run(") { // which runs the timers
+			continue
+		}
+		all = append(all, s)
+		if first, _, _ := strings.Cut(s, "\n"); !strings.Contains(first, "(durable)") {
+			holding = append(holding, s)
+		}
+	}
+	if len(holding) == 0 {
+		holding = all
+	}
+	return strings.Join(holding, "\n\n")
 }
 
 // header matches the first line of a goroutine's stack: its number and its bubble.

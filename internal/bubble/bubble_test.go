@@ -1,8 +1,11 @@
 package bubble_test
 
 import (
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,3 +47,45 @@ func TestRunReportsGoroutinesThatCannotEnd(t *testing.T) {
 		t.Error("the bubble is reported as ended while a goroutine runs")
 	}
 }
+
+// A goroutine that waits for a channel of another bubble stops the time of its own.
+func TestRunUntilReportsGoroutinesThatStopTime(t *testing.T) {
+	expired, outside := make(chan time.Time, 1), make(chan int)
+	ended, stacks := bubble.RunUntil(t, expired, func(*testing.T) {
+		go wait(make(chan int))
+		expired <- time.Time{}
+		wait(outside)
+	})
+	close(outside)
+	if ended || !strings.Contains(stacks, "bubble_test.wait(") || strings.Contains(stacks, "(durable)") {
+		t.Errorf("got ended %t and the stacks:\n%s\nwant the goroutine that waits outside of the bubble", ended, stacks)
+	}
+}
+
+// poll waits with short sleeps.
+func poll(end *atomic.Bool) {
+	for !end.Load() {
+		time.Sleep(time.Millisecond) //nolint:forbidigo // virtual: it is a bubble's
+	}
+}
+
+func TestRunUntilReportsGoroutinesThatPoll(t *testing.T) {
+	expired := make(chan time.Time, 1)
+	var end atomic.Bool
+	ended, stacks := bubble.RunUntil(t, expired, func(*testing.T) {
+		expired <- time.Time{}
+		poll(&end)
+	})
+	end.Store(true)
+	if ended || !strings.Contains(stacks, "bubble_test.") {
+		t.Errorf("got ended %t and the stacks:\n%s\nwant the goroutine that polls", ended, stacks)
+	}
+}
+
+func TestRunUntilEnds(t *testing.T) {
+	if ended, stacks := bubble.RunUntil(t, nil, sleep); !ended || stacks != "" {
+		t.Errorf("got ended %t and the stacks:\n%s\nwant a run that has ended", ended, stacks)
+	}
+}
+
+func sleep(*testing.T) { time.Sleep(time.Hour) } //nolint:forbidigo // virtual: it is a bubble's

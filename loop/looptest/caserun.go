@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -43,7 +44,7 @@ type caseRun struct {
 	before     []byte        // the JSON of the input before the run
 	result     *Result
 	err        error
-	panicValue any      // of a panic of the loop
+	aborted    string   // how the loop ended if it did not return
 	transcript []string // the requests and the result
 }
 
@@ -85,8 +86,14 @@ func (w *caseRun) run(loop Loop) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { w.panicValue = recover() }()
+		defer func() {
+			if v := recover(); v != nil {
+				w.aborted = fmt.Sprintf("the loop panicked: %v", v)
+			}
+		}()
+		w.aborted = "the loop did not return: it called runtime.Goexit, or a method such as FailNow or SkipNow of its test"
 		out, err := loop.Run(w.ctx, &Input{Model: w, Tools: w.tools(), Messages: w.input, ResponseMode: w.c.mode, Step: w.step})
+		w.aborted = ""
 		if w.err = err; out != nil {
 			w.result = out
 		}
@@ -114,9 +121,17 @@ func (w *caseRun) run(loop Loop) {
 	if who := bubble.Since(w.goroutines); len(who) > 0 {
 		w.report("INV-16", "the run returned, but %d of its goroutines have not ended: %s", len(who), strings.Join(who, ", "))
 	}
-	if w.http != nil {
+	switch {
+	case w.modelCalls > maxModelCalls: // which is reported
+	case w.aborted != "":
+		w.report("INV-23", "%s", w.aborted)
+	case !w.reached() && w.err != nil:
+		w.report("INV-11", "the run fails before the case cancels it: %v", w.err)
+	case !w.reached():
+		w.report("INV-11", "the run ends before the case cancels it")
+	case w.http != nil:
 		w.http.check()
-	} else {
+	default:
 		w.checkRun()
 	}
 	w.transcript = w.summary()
@@ -135,6 +150,17 @@ func endsInTime(done chan struct{}) bool {
 	}
 }
 
+// reached reports whether the run came to the moment at which its case cancels it.
+func (w *caseRun) reached() bool {
+	switch {
+	case w.c.when == never || w.c.when == before:
+		return true
+	case w.c.stall > 0:
+		return w.modelCalls >= w.c.stall
+	}
+	return len(w.started()) > 0
+}
+
 // running returns the number of tools that run.
 func (w *caseRun) running() int {
 	w.mu.Lock()
@@ -145,10 +171,7 @@ func (w *caseRun) running() int {
 // Stream is the model: the script, and a stall after its last event if the case has one.
 func (w *caseRun) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		w.mu.Lock()
-		w.modelCalls++
-		n := w.modelCalls
-		w.mu.Unlock()
+		n := w.countModelCall()
 		switch {
 		case n > len(w.c.responses) && !w.c.fails:
 			w.report("INV-11", "the loop calls the model again after a response without calls")
@@ -164,6 +187,24 @@ func (w *caseRun) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Ev
 			yield(nil, w.wait(ctx))
 		}
 	}
+}
+
+// maxModelCalls is more than any run needs: a case has at most four responses, and SDKs repeat
+// rejected requests a few times.
+const maxModelCalls = 100
+
+// countModelCall returns the number of the model call. It ends the goroutine that makes too many.
+// Nothing else ends it, because a loop without a wait stops virtual time.
+func (w *caseRun) countModelCall() int {
+	w.mu.Lock()
+	w.modelCalls++
+	n := w.modelCalls
+	w.mu.Unlock()
+	if n > maxModelCalls {
+		w.report("INV-26", "the run does not end; it made %d model calls, and the number of scripted responses is %d", maxModelCalls, len(w.c.responses))
+		runtime.Goexit()
+	}
+	return n
 }
 
 func (w *caseRun) wait(ctx context.Context) error {
@@ -225,8 +266,8 @@ func (w *caseRun) report(id, format string, args ...any) {
 	w.found = append(w.found, v)
 }
 
-// run runs the case and returns the violations, or the reason why nothing was checked.
-func (c *testcase) run(t *testing.T, loop Loop) (found []check.Violation, skipped string) {
+// run runs the case.
+func (c *testcase) run(t *testing.T, loop Loop, limit *realTime) outcome {
 	t.Helper()
 	var prev *caseRun
 	for range max(1, c.times) {
@@ -235,10 +276,15 @@ func (c *testcase) run(t *testing.T, loop Loop) (found []check.Violation, skippe
 			c.vary(&again, prev)
 		}
 		var w *caseRun
-		ended := bubble.Run(t, func(t *testing.T) {
+		ended, stacks := bubble.RunUntil(t, limit.expired, func(t *testing.T) {
 			w = newRun(t.Context(), &again)
 			w.run(loop)
 		})
+		if stacks != "" { // the run continues, and w is not ours
+			w := &caseRun{c: c}
+			w.report("INV-26", "%s:\n%s", overLimit, stacks)
+			return outcome{found: w.found, abandoned: true}
+		}
 		if !ended && len(w.found) == 0 {
 			w.report("INV-16", "the run returned, but a goroutine cannot end")
 		}
@@ -248,11 +294,11 @@ func (c *testcase) run(t *testing.T, loop Loop) (found []check.Violation, skippe
 			}
 		}
 		if len(w.found) > 0 {
-			return w.found, ""
+			return outcome{found: w.found}
 		}
-		prev, skipped = w, w.skipped
+		prev = w
 	}
-	return nil, skipped
+	return outcome{skipped: prev.skipped}
 }
 
 func jsonOf(messages []llm.Message) []byte {

@@ -16,10 +16,6 @@ import (
 // checkRun checks an ended run with the checks of all cases, and then with those of its
 // case.
 func (w *caseRun) checkRun() {
-	if w.panicValue != nil {
-		w.report("INV-23", "the loop panicked: %v", w.panicValue)
-		return
-	}
 	w.checkUnchanged()
 	w.checkRequests()
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/looptape/looptape/trace/check"
 )
@@ -11,5 +12,42 @@ import (
 // HTTPViolations is [Violations] for a loop of [HTTP].
 func HTTPViolations(t *testing.T, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (string, error)) []check.Violation {
 	t.Helper()
-	return violations(t, httpCases(), httpLoop(run))
+	return violations(t, httpCases(), httpLoop(run), newRealTime(t))
+}
+
+// CheckUntil is [Check] with the end of the real time of a case.
+func CheckUntil(t *testing.T, expired <-chan time.Time, loop Loop, exceptions ...string) {
+	t.Helper()
+	runSuite(t, cases(), loop, exceptions, &realTime{expired: expired, restart: func() {}})
+}
+
+// HTTPUntil is [HTTP] with the end of the real time of a case.
+func HTTPUntil(t *testing.T, expired <-chan time.Time, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (string, error)) {
+	t.Helper()
+	runSuite(t, httpCases(), httpLoop(run), nil, &realTime{expired: expired, restart: func() {}})
+}
+
+// CaseNames returns the names of the cases of [Check], or of [HTTP].
+func CaseNames(http bool) (names []string) {
+	list := cases()
+	if http {
+		list = httpCases()
+	}
+	for _, c := range list {
+		names = append(names, c.fullName())
+	}
+	return names
+}
+
+// Restarts returns the number of restarts of the limit of real time in the cases of [Check].
+func Restarts(t *testing.T, loop Loop) (n int) {
+	t.Helper()
+	violations(t, cases(), loop, &realTime{restart: func() { n++ }})
+	return n
+}
+
+// HasRealTimeLimit reports whether suites of the test have a limit of real time.
+func HasRealTimeLimit(t *testing.T) bool {
+	t.Helper()
+	return newRealTime(t).expired != nil
 }

@@ -9,9 +9,17 @@
 // in each loop: check them with a trace and package check.
 //
 // Each case runs in a bubble of testing/synctest. Its time is virtual, so a tool of an hour
-// takes no time, and a loop that hangs is detected immediately. The loop must wait only on
-// channels, contexts, timers and package sync, not on a network or a file. [HTTP] provides the
-// server for a loop that calls a provider with an SDK.
+// takes no time. A run that has not ended after three hours of virtual time, or that makes more
+// than 100 model calls, violates INV-26, and the suite continues with the next case. The loop
+// must wait only on channels, contexts, timers and package sync, not on a network or a file.
+// [HTTP] provides the server for a loop that calls a provider with an SDK.
+//
+// Virtual time does not advance while a goroutine works, waits for a locked mutex or waits for
+// something outside of the bubble. A case may therefore take one minute of real time, or half of
+// the time that the -timeout of go test leaves if that is less. After the first violation of
+// INV-26, the rest of the suite shares one such limit. At the limit the case violates INV-26, with
+// the stacks of its goroutines, and the cases after it are not run, which fails the test. The suite
+// cannot end the goroutines of that case. There is no limit with -timeout 0.
 package looptest
 
 import (
@@ -85,43 +93,50 @@ type Result struct {
 // is then the last one.
 func Check(t *testing.T, loop Loop, exceptions ...string) {
 	t.Helper()
-	runSuite(t, cases(), loop, exceptions)
+	runSuite(t, cases(), loop, exceptions, newRealTime(t))
 }
 
 // Violations runs all cases, logs the violations and returns them in order, each invariant once
 // per case. The Run of a violation is the name of its case. Violations does not fail t.
 func Violations(t *testing.T, loop Loop) []check.Violation {
 	t.Helper()
-	return violations(t, cases(), loop)
+	return violations(t, cases(), loop, newRealTime(t))
 }
 
-func violations(t *testing.T, list []*testcase, loop Loop) (found []check.Violation) {
+func violations(t *testing.T, list []*testcase, loop Loop, limit *realTime) (found []check.Violation) {
 	t.Helper()
-	for _, c := range list {
-		violated, skipped := c.run(t, loop)
-		for _, v := range violated {
+	for i, c := range list {
+		out := c.run(t, loop, limit)
+		limit.after(&out)
+		for _, v := range out.found {
 			t.Log(v)
 		}
-		if skipped != "" {
-			t.Logf("%s: skipped: %s", c.fullName(), skipped)
+		if out.skipped != "" {
+			t.Logf("%s: skipped: %s", c.fullName(), out.skipped)
 		}
-		found = append(found, violated...)
+		found = append(found, out.found...)
+		if out.abandoned {
+			t.Log(notRun(list[i:]))
+			break
+		}
 	}
 	return found
 }
 
 // runSuite runs the cases as subtests.
-func runSuite(t *testing.T, list []*testcase, loop Loop, exceptions []string) {
+func runSuite(t *testing.T, list []*testcase, loop Loop, exceptions []string, limit *realTime) {
 	t.Helper()
 	accepted, needed, ran := parseExceptions(t, exceptions), map[string]bool{}, 0
-	for _, c := range list {
+	for i, c := range list {
+		var out outcome
 		t.Run(c.fullName(), func(t *testing.T) {
 			ran++
-			found, skipped := c.run(t, loop)
-			if skipped != "" {
-				t.Skip(skipped)
+			out = c.run(t, loop, limit)
+			limit.after(&out)
+			if out.skipped != "" {
+				t.Skip(out.skipped)
 			}
-			for _, v := range found {
+			for _, v := range out.found {
 				if reason := accepted[v.Invariant]; reason != "" {
 					needed[v.Invariant] = true
 					t.Logf("%s\naccepted: %s", v, reason)
@@ -130,6 +145,10 @@ func runSuite(t *testing.T, list []*testcase, loop Loop, exceptions []string) {
 				t.Errorf("%s\n%s", v, v.Hint)
 			}
 		})
+		if out.abandoned {
+			t.Error(notRun(list[i:]))
+			return
+		}
 	}
 	for _, e := range exceptions {
 		if id, _, _ := strings.Cut(e, "="); ran == len(list) && !needed[id] {

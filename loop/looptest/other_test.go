@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/looptest"
@@ -18,6 +20,10 @@ type other struct {
 	fault  string
 	minted int                      // in all runs, with the fault "counter"
 	cache  map[string][]llm.Message // with the fault "cache"
+
+	// With the fault "waits outside", the loop ends the real time of its case, and then waits.
+	expired chan time.Time
+	outside chan struct{}
 }
 
 // conversation is a run of it.
@@ -57,6 +63,17 @@ func (o *other) Run(ctx context.Context, in *looptest.Input) (*looptest.Result, 
 		}
 	case "panics":
 		panic("boom")
+	case "exits":
+		runtime.Goexit()
+	case "fails":
+		return nil, errors.New("no model")
+	case "no call":
+		return &looptest.Result{}, nil
+	case "sleeps":
+		time.Sleep(5 * time.Hour) //nolint:forbidigo // virtual: it is a bubble's
+	case "waits outside":
+		o.expired <- time.Time{}
+		waitOutside(o.outside)
 	}
 	pending, err := c.steps()
 	out := &looptest.Result{Messages: c.history[len(in.Messages):], Usage: &c.usage, Pending: pending}
@@ -65,6 +82,9 @@ func (o *other) Run(ctx context.Context, in *looptest.Input) (*looptest.Result, 
 	}
 	return out, err
 }
+
+// waitOutside waits for a channel that is older than the run.
+func waitOutside(c chan struct{}) { <-c }
 
 // watch is a goroutine that nothing can end.
 func watch() { <-make(chan int) }
@@ -79,12 +99,17 @@ func history(messages []llm.Message) []byte {
 
 func (c *conversation) steps() (pending []string, err error) {
 	for n := 0; ; n++ {
-		if c.ctx.Err() != nil && c.fault != "asks on" {
+		if c.ctx.Err() != nil && c.fault != "asks on" && c.fault != "asks always" {
 			return nil, c.ctx.Err()
 		}
 		turn, err := c.ask()
-		if err != nil {
+		switch {
+		case c.fault == "asks always":
+			continue
+		case err != nil:
 			return nil, err
+		case c.fault == "one call":
+			return nil, nil
 		}
 		begun := len(c.history)
 		calls := c.take(turn)

@@ -1,6 +1,9 @@
 package looptest_test
 
 import (
+	"context"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,7 +19,18 @@ func TestCheckProcess(t *testing.T) {
 		t.Skip("TestCheckOutput runs this test")
 	}
 	fault, exceptions, _ := strings.Cut(mode, ":")
-	looptest.Check(t, &other{fault: fault}, strings.FieldsFunc(exceptions, func(r rune) bool { return r == ',' })...)
+	list := strings.FieldsFunc(exceptions, func(r rune) bool { return r == ',' })
+	switch loop := waitsOutside(); fault {
+	case "waits outside":
+		looptest.CheckUntil(t, loop.expired, loop, list...)
+	case "http waits outside":
+		looptest.HTTPUntil(t, loop.expired, func(ctx context.Context, _ *http.Client, _ string, in *looptest.Input) (string, error) {
+			_, err := loop.Run(ctx, in)
+			return "", err
+		})
+	default:
+		looptest.Check(t, &other{fault: fault}, list...)
+	}
 }
 
 // TestCheckOutput checks the output of Check for a loop with a fault, with and without exceptions.
@@ -24,6 +38,10 @@ func TestCheckOutput(t *testing.T) {
 	const (
 		violation = "INV-05: run INV-05/a long history: request 1 does not begin with the messages of the request before it"
 		hint      = "The loop rebuilds or trims the history between steps."
+		abandoned = "--- FAIL: TestCheckProcess/INV-01/two_calls"
+		limit     = "INV-26: run INV-01/two calls: the run does not end in one minute of real time"
+		where     = "looptest_test.waitOutside("
+		stops     = `the suite stops at the case "INV-01/two calls": %d cases after it are not run`
 	)
 	for name, c := range map[string]struct {
 		mode, run string
@@ -35,6 +53,9 @@ func TestCheckOutput(t *testing.T) {
 		"another violation":    {"trims:INV-04=it has no ids", "", false, []string{violation, `the loop does not violate INV-04: remove the exception "INV-04=it has no ids"`}},
 		"exception not needed": {":INV-05=it summarizes", "", false, []string{`the loop does not violate INV-05: remove the exception "INV-05=it summarizes"`}},
 		"some cases":           {":INV-05=it summarizes", "/INV-04", true, []string{"--- PASS: TestCheckProcess/INV-04/missing_ids"}},
+		"abandoned":            {"waits outside", "", false, []string{abandoned, limit, where, fmt.Sprintf(stops, len(looptest.CaseNames(false))-1)}},
+		"abandoned, accepted":  {"waits outside:INV-26=it waits", "", false, []string{"--- PASS: TestCheckProcess/INV-01/two_calls", "accepted: it waits", fmt.Sprintf(stops, len(looptest.CaseNames(false))-1)}},
+		"abandoned, HTTP":      {"http waits outside", "", false, []string{abandoned, limit, where, fmt.Sprintf(stops, len(looptest.CaseNames(true))-1)}},
 		"no reason":            {":INV-05", "", false, []string{`exception "INV-05": want an invariant and a reason`}},
 		"unknown invariant":    {":INV-99=x", "", false, []string{`exception "INV-99=x": want an invariant and a reason`}},
 	} {
