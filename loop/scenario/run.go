@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/internal/jsonval"
@@ -136,8 +137,9 @@ type execution struct {
 	model  *fake.Model
 	tools  *fake.Tools
 	cancel context.CancelFunc
-	errs   []error // script errors of tools
 
+	mu       sync.Mutex // tools that a canceled run left may end at the same time
+	errs     []error    // script errors of tools
 	deadlock *fake.DeadlockError
 	waiting  []string // the calls that the deadlock ended
 }
@@ -159,7 +161,8 @@ func (x *execution) runTool(ctx context.Context, c loop.Call) (loop.Output, erro
 		x.cancel()
 	}
 	parts, err := x.tools.Run(ctx, c.ID, c.Name, c.Arguments)
-	// Tools run one at a time on a virtual clock.
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if x.report(err) {
 		x.waiting = append(x.waiting, fmt.Sprintf("%s of the tool %s", c.ID, c.Name))
 	}
@@ -241,6 +244,8 @@ func (x *execution) report(err error) (isDeadlock bool) {
 }
 
 func (x *execution) scriptError(o *Result) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.report(o.Err)
 	errs := x.errs
 	switch {

@@ -100,15 +100,15 @@ func (l *list) take(s *sink, m llm.Message) {
 	isAssistant := m.Role == llm.RoleAssistant
 	joined := l.joins && l.assistant && isAssistant
 	l.assistant = isAssistant
-	hasResult := false
+	ofTools := m.Role == llm.RoleTool // with other parts than results, such as the answer to a request for approval
 	executed := executedCalls(m)
 	for _, p := range m.Parts {
 		if r, ok := p.(llm.ToolResult); ok && !executed[r.ID] {
-			hasResult = true
+			ofTools = true
 			l.result(s, &r)
 		}
 	}
-	if !hasResult && !joined {
+	if !ofTools && !joined {
 		l.close()
 	}
 	for _, p := range m.Parts {

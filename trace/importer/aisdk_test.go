@@ -180,3 +180,23 @@ var aiSDKSeeds = []string{
 	`[{"role":"tool","content":[{"type":"tool-result","toolCallId":"c","output":{"type":"content","value":[{"type":"media","data":"AAAA"}]}}]}]`,
 	`{"text":"x","toolCalls":[],"toolResults":[{"type":"tool-result","toolCallId":"c","result":1}],"finishReason":"stop"}`,
 }
+
+// The answers to approval requests, beside results or in a message of their own, are no results.
+func TestApprovalResponses(t *testing.T) {
+	const answer = `{"type":"tool-approval-response","approvalId":"p","approved":true}`
+	const result = `{"type":"tool-result","toolCallId":"a","toolName":"f","output":{"type":"text","value":"x"}}`
+	for _, tool := range []string{answer + "," + result, result + "," + answer, answer + `]},{"role":"tool","content":[` + result} {
+		in := `[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool-call","toolCallId":"a","toolName":"f","input":{}},{"type":"tool-approval-request","approvalId":"p","toolCallId":"a"}]},{"role":"tool","content":[` + tool + `]},{"role":"assistant","content":"done"}]`
+		_, runs, failed, unknown := readAll(t, "file", []byte(in))
+		if failed != nil || unknown != nil || len(runs) != 1 {
+			t.Fatalf("%s: %d runs, errors %v %v", tool, len(runs), failed, unknown)
+		}
+		if found := check.Messages("r", runs[0].Messages); found != nil {
+			t.Errorf("%s: found %v", tool, found)
+		}
+	}
+	in := `[{"role":"assistant","content":[{"type":"tool-call","toolCallId":"a","toolName":"f","input":{}},{"type":"tool-approval-request","approvalId":"p","toolCallId":"a"}]},{"role":"tool","content":[` + answer + `]},{"role":"user","content":"hi"}]`
+	if _, runs, _, _ := readAll(t, "file", []byte(in)); len(check.Messages("r", runs[0].Messages)) != 1 {
+		t.Error("want a violation for an approved call without a result")
+	}
+}

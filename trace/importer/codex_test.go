@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,6 +30,24 @@ const codexExample = `{"timestamp":"t0","type":"session_meta","payload":{"id":"b
 {"timestamp":"t17","type":"response_item","payload":{"type":"message","role":"assistant","phase":"final","content":[{"type":"output_text","text":"README"}]}}
 `
 
+// rolloutOf returns a rollout of items of the assistant, and of counts of tokens.
+func rolloutOf(items ...any) string {
+	text := `{"timestamp":"t","type":"session_meta","payload":{"id":"s"}}` + "\n"
+	for _, it := range items {
+		switch it := it.(type) {
+		case int:
+			text += fmt.Sprintf(`{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d}}}}`+"\n", it)
+		case string:
+			payload := `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"message"}]}`
+			if it == "call" {
+				payload = `{"type":"function_call","name":"f","arguments":"{}","call_id":"a"}`
+			}
+			text += `{"timestamp":"t","type":"response_item","payload":` + payload + "}\n"
+		}
+	}
+	return text
+}
+
 func TestCodex(t *testing.T) {
 	want := []string{`p/b system:(Be brief.) user:(List.) assistant:~ls~[c1 shell{"cmd":"ls"}][c2 local_shell{"type":"exec","command":["pwd"]}][c3 apply_patch*** End Patch]` +
 		` tool:[c1 shell=README][c2 local_shell=/w][c3 apply_patch=done] assistant:(README) {"input_tokens":50,"output_tokens":9,"cache_read_input_tokens":40,"reasoning_output_tokens":3}`}
@@ -38,7 +57,9 @@ func TestCodex(t *testing.T) {
 		want []string
 	}{
 		"plain": {codexExample, want}, "zstd": {string(zstandard(t, codexExample)), want},
-		"two rollouts": {codexExample + second, append(want[:1:1], "z")},
+		// The count of the tokens ends a response, and a repeated one does not.
+		"two responses": {rolloutOf("call", 1, 1, "message", 2, 2, "message", "message"), []string{`s assistant:[a f{}] assistant:(message) assistant:(message)(message) {"input_tokens":2,"output_tokens":0}`}},
+		"two rollouts":  {codexExample + second, append(want[:1:1], "z")},
 		"the first versions": {`{"id":"o","timestamp":"t","instructions":null,"git":{}}
 {"record_type":"state"}
 {"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]}

@@ -34,6 +34,7 @@ type codex struct {
 	id    string
 	names map[string]string // of tools by call
 	usage llm.Usage         // of the last token_count
+	ended bool              // the response is complete: the next item of the assistant is another one's
 	other lists
 }
 
@@ -109,8 +110,11 @@ func (c *codex) add(r *record) (ended []Run) {
 		c.run.reportRecord(r, "the record has the unknown type "+strconv.Quote(kind))
 		kind = "unknown"
 	case kind == "event_msg" && tree.Scalar(payload, "type") == "token_count":
+		// Codex counts the tokens when a response is complete, and repeats the count with its limits.
 		if total := tree.Member(payload, "info", "total_token_usage"); !tree.IsNull(total) {
+			before := c.usage
 			c.usage = codexUsage(total)
+			c.ended = c.ended || c.usage != before
 		}
 	}
 	c.other.add(kind, r.raw)
@@ -161,10 +165,11 @@ func (c *codex) item(r *record, item json.RawMessage) {
 	nameResults(messages, c.names)
 	for _, m := range messages {
 		last := len(c.run.Messages) - 1
-		if last < 0 || m.Role != c.run.Messages[last].Role || m.Role != llm.RoleAssistant && m.Role != llm.RoleTool {
+		if last < 0 || m.Role != c.run.Messages[last].Role || m.Role != llm.RoleAssistant && m.Role != llm.RoleTool || m.Role == llm.RoleAssistant && c.ended {
 			c.run.Messages = append(c.run.Messages, llm.Message{Role: m.Role, Opaque: m.Opaque})
 			last++
 		}
+		c.ended = false
 		to := &c.run.Messages[last]
 		to.Parts = append(to.Parts, m.Parts...)
 		to.Opaque = addRecord(to.Opaque, r.data)

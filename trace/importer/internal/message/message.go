@@ -387,11 +387,17 @@ func (r *Reader) result(f fields) llm.Message {
 	return llm.Message{Role: llm.RoleTool, Parts: append(r.alloc(1), res), Opaque: f.rest.JSON()}
 }
 
-// isResults reports whether all parts are results, as the AI SDK writes them.
+// isResults reports whether all parts are results or approvals of calls, as the AI SDK writes them
+// (packages/provider-utils/src/types/content-part.ts).
 func isResults(parts []llm.Part) bool {
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p llm.Part) bool {
-		_, ok := p.(llm.ToolResult)
-		return !ok
+		switch p := p.(type) {
+		case llm.ToolResult:
+			return false
+		case llm.Unknown:
+			return p.Kind != "openai.tool-approval-response"
+		}
+		return true
 	})
 }
 
