@@ -1,0 +1,187 @@
+// Package general has general-purpose tools for agents, in five groups: web (fetch, curl), search
+// (grep, glob, tree), text (head, tail, diff), git (git_status, git_diff, git_log, git_show, git_blame)
+// and shell (shell).
+//
+// A tool is there only if it can work: those of search and text need a working folder, those of git
+// need a repository in it and the program git, those of web need hosts that they may ask, and that of
+// shell needs a working folder and a [Runner]. [Tools.Missing] names the groups without tools, with the
+// reason.
+//
+// All tools but shell stay in the working folder: "..", absolute paths and links that lead out of it
+// are refused, also if another program changes a link at that moment. The results of all tools are
+// limited in size. A tool that fails returns a text that begins with "Error:".
+package general
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/loop"
+)
+
+// Config says what the tools may use. Its zero value permits nothing.
+type Config struct {
+	// Dir is the working folder of search, text, git and shell.
+	Dir string
+	// Hosts are the hosts that the web tools may ask: "example.org" is this host with any port,
+	// "*.example.org" are the hosts below it, "*" is any host. The web tools refuse addresses that are
+	// not public, such as those of the loopback interface and of private networks, unless PrivateHosts
+	// is true. Both rules also apply to redirects, and to the addresses that a name resolves to.
+	Hosts        []string
+	PrivateHosts bool
+	// Transport sends the requests of the web tools instead of a transport of their own. With it, the
+	// addresses of names are not checked, because it resolves them itself.
+	Transport http.RoundTripper
+	// WebTimeout limits a request with its redirects and its body; 0 means 30 seconds.
+	WebTimeout time.Duration
+	// Shell runs the commands of the tool shell, such as [Local]. The group has no tool without it. Give
+	// the tool to an agent whose calls a person approves: its folder is only where commands start.
+	Shell Runner
+}
+
+// Tools are the tools of one configuration. Their methods are safe for concurrent use.
+type Tools struct {
+	groups  []group
+	missing []string
+	root    *os.Root // nil without a working folder
+}
+
+type group struct {
+	name  string
+	tools []loop.Tool
+	wrap  func(loop.ToolFunc) loop.ToolFunc // may be nil
+}
+
+// New returns the tools that can work. It returns an error if the working folder cannot be opened.
+// The caller must call Close after use.
+func New(cfg *Config) (*Tools, error) {
+	t := &Tools{}
+	if cfg.Dir != "" {
+		dir, err := filepath.Abs(cfg.Dir)
+		var root *os.Root
+		if err == nil {
+			root, err = os.OpenRoot(dir)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("general: the working folder: %w", err)
+		}
+		t.root = root
+	}
+	const noDir = "no working folder (Config.Dir)"
+	t.add("web", "no hosts that may be asked (Config.Hosts)", len(cfg.Hosts) > 0, func() group { return webGroup(cfg) })
+	t.add("search", noDir, t.root != nil, func() group { return searchGroup(&folder{t.root}) })
+	t.add("text", noDir, t.root != nil, func() group { return textGroup(&folder{t.root}) })
+	git, why := "", noDir
+	if t.root != nil {
+		git, why = repository(t.root)
+	}
+	t.add("git", why, why == "", func() group { return gitGroup(&folder{t.root}, git, t.root.Name()) })
+	why = noDir
+	if t.root != nil {
+		why = "no runner of commands (Config.Shell)"
+	}
+	t.add("shell", why, t.root != nil && cfg.Shell != nil, func() group { return shellGroup(cfg.Shell, t.root.Name()) })
+	return t, nil
+}
+
+func (t *Tools) add(name, why string, works bool, tools func() group) {
+	g := group{}
+	if works {
+		g = tools()
+	} else {
+		t.missing = append(t.missing, name+": "+why)
+	}
+	g.name = name
+	t.groups = append(t.groups, g)
+}
+
+// Close releases the working folder.
+func (t *Tools) Close() error {
+	if t.root == nil {
+		return nil
+	}
+	return t.root.Close()
+}
+
+// Missing names each group without tools, with the reason.
+func (t *Tools) Missing() []string { return t.missing }
+
+// Middleware returns one middleware for each of the five groups, in the order web, search, text, git,
+// shell. That of a group without tools adds nothing.
+func (t *Tools) Middleware() (list []loop.Middleware) {
+	for _, g := range t.groups {
+		list = append(list, loop.Middleware{Name: g.name, New: func(loop.RunInfo) loop.Hooks {
+			return loop.Hooks{Tools: g.tools, WrapTool: g.wrap}
+		}})
+	}
+	return list
+}
+
+// tool returns a tool whose errors are texts that begin with "Error:".
+func tool[In any](name, description string, run func(ctx context.Context, in In) (string, error)) loop.Tool {
+	t, err := loop.NewTool(name, description, func(ctx context.Context, in In) (loop.Output, error) {
+		text, err := run(ctx, in)
+		if ctx.Err() != nil && err != nil {
+			return loop.Output{}, context.Cause(ctx)
+		}
+		if err != nil {
+			return failed(err.Error()), nil
+		}
+		return loop.TextOutput(text), nil
+	})
+	if err != nil {
+		panic(err) // the schema of a type of this package
+	}
+	return t
+}
+
+func failed(reason string) loop.Output {
+	out := loop.TextOutput("Error: " + reason)
+	out.IsError = true
+	return out
+}
+
+// maxOutput limits results, in bytes.
+const maxOutput = 200_000
+
+// cut returns at most maxOutput bytes of a text, which ends with a character, and a note if there is
+// more.
+func cut(text string) string {
+	if len(text) <= maxOutput {
+		return text
+	}
+	end := maxOutput
+	for end > maxOutput-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + fmt.Sprintf("\n[cut: only the first %d bytes are here]", end)
+}
+
+// isBinary reports whether data is not text: it is not UTF-8 or has a zero byte.
+func isBinary(data string) bool { return strings.IndexByte(data, 0) >= 0 || !utf8.ValidString(data) }
+
+// limited returns n, or ifNone for nil, from 1 to most.
+func limited(n *int, ifNone, most int) int {
+	return max(1, min(most, *cmp.Or(n, &ifNone)))
+}
+
+var errNoPath = errors.New("the path leads out of the working folder: use a path below it, without \"..\"")
+
+// argument returns a text member of the arguments of a call, or "".
+func argument(arguments, name string) string {
+	var members map[string]json.RawMessage
+	var text string
+	if json.Unmarshal([]byte(arguments), &members) != nil || json.Unmarshal(members[name], &text) != nil {
+		return ""
+	}
+	return text
+}

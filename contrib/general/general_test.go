@@ -1,0 +1,395 @@
+package general_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/contrib/general"
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+)
+
+// folder creates files below a new working folder. A name that ends with / is a folder.
+func folder(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, content := range files {
+		p := filepath.Join(dir, filepath.FromSlash(name))
+		err := os.MkdirAll(filepath.Dir(p), 0o755)
+		if err == nil && strings.HasSuffix(name, "/") {
+			err = os.MkdirAll(p, 0o755)
+		} else if err == nil {
+			err = os.WriteFile(p, []byte(content), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func tools(t *testing.T, cfg *general.Config) *general.Tools {
+	t.Helper()
+	made, err := general.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := made.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return made
+}
+
+// call runs a loop in which the model calls one tool, and returns the result.
+func call(t *testing.T, made *general.Tools, name string, arguments any, more ...loop.Middleware) string {
+	t.Helper()
+	sent, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := fake.NewModel(fake.Response{Calls: []fake.Call{{Name: name, Arguments: string(sent)}}}, fake.Response{Text: "done"})
+	agent, err := loop.New(model, &loop.Config{Middleware: append(made.Middleware(), more...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := agent.Run(t.Context(), loop.Input{Messages: []llm.Message{llm.User("go")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range res.Messages {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				text := r.Text()
+				if r.IsError != strings.HasPrefix(text, "Error:") {
+					t.Errorf("the result %q has IsError %v", text, r.IsError)
+				}
+				return text
+			}
+		}
+	}
+	t.Fatal("no result")
+	return ""
+}
+
+type args map[string]any
+
+// row is a call and its result. A want that begins with ~ is a part of the result.
+type row struct {
+	tool string
+	args args
+	want string
+}
+
+func check(t *testing.T, made *general.Tools, rows ...row) {
+	t.Helper()
+	for _, r := range rows {
+		got := call(t, made, r.tool, r.args)
+		if part, ok := strings.CutPrefix(r.want, "~"); ok {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s %v: got %q, want a text with %q", r.tool, r.args, got, part)
+			}
+			continue
+		}
+		if diff := cmp.Diff(r.want, got); diff != "" {
+			t.Errorf("%s %v (-want +got):\n%s", r.tool, r.args, diff)
+		}
+	}
+}
+
+// RA-83: a tool is offered only if it can work, and Missing says why the others are not.
+func TestGroups(t *testing.T) {
+	repo := folder(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": "", ".git/refs/": ""})
+	linked := folder(t, map[string]string{".git": "gitdir: /elsewhere"})
+	for name, c := range map[string]struct {
+		cfg            general.Config
+		tools, missing string
+	}{
+		"nothing":                 {general.Config{}, "", "web search text git shell"},
+		"a folder":                {general.Config{Dir: t.TempDir()}, "grep glob tree head tail diff", "web git shell"},
+		"a linked repository":     {general.Config{Dir: linked}, "grep glob tree head tail diff", "web git shell"},
+		"a runner without folder": {general.Config{Shell: general.Local}, "", "web search text git shell"},
+		"hosts":                   {general.Config{Hosts: []string{"example.org"}}, "fetch curl", "search text git shell"},
+		"all":                     {general.Config{Dir: repo, Hosts: []string{"*"}, Shell: general.Local}, "fetch curl grep glob tree head tail diff git_status git_diff git_log git_show git_blame shell", ""},
+	} {
+		made := tools(t, &c.cfg)
+		model := fake.NewModel(fake.Response{Text: "done"})
+		agent, err := loop.New(model, &loop.Config{Middleware: made.Middleware()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := agent.Run(t.Context(), loop.Input{Messages: []llm.Message{llm.User("go")}}); err != nil {
+			t.Fatal(err)
+		}
+		var offered, missing []string
+		for _, tool := range model.Requests()[0].Tools {
+			offered = append(offered, tool.Name)
+		}
+		for _, m := range made.Missing() {
+			group, why, _ := strings.Cut(m, ": ")
+			if missing = append(missing, group); why == "" {
+				t.Errorf("%s: %s has no reason", name, group)
+			}
+		}
+		if got := strings.Join(offered, " "); got != c.tools {
+			t.Errorf("%s: got the tools %q, want %q", name, got, c.tools)
+		}
+		if got := strings.Join(missing, " "); got != c.missing {
+			t.Errorf("%s: missing %q, want %q", name, got, c.missing)
+		}
+	}
+	if _, err := general.New(&general.Config{Dir: filepath.Join(t.TempDir(), "none")}); err == nil {
+		t.Error("want an error for a working folder that does not exist")
+	}
+}
+
+var tree = map[string]string{
+	"a.txt": "one\nTwo\nthree two\n", "README.md": "# Title\n", "src/b.go": "package two\n", "src/x.txt": "x", "src/deep/er/est/c.go": "two\n",
+	".hidden": "two", ".git2/two": "two", "bin.dat": "two\x00", "empty": "",
+}
+
+// RA-70, RA-71, RA-72.
+func TestSearch(t *testing.T) {
+	many := strings.Repeat("hit\n", 201)
+	files := map[string]string{"many": many}
+	for k, v := range tree {
+		files[k] = v
+	}
+	made := tools(t, &general.Config{Dir: folder(t, files)})
+	check(
+		t, made,
+		row{"grep", args{"pattern": "two"}, "a.txt:3: three two\nsrc/b.go:1: package two\nsrc/deep/er/est/c.go:1: two\n"},
+		row{"grep", args{"pattern": "two", "include": "*.go"}, "src/b.go:1: package two\nsrc/deep/er/est/c.go:1: two\n"},
+		row{"grep", args{"pattern": "two", "include": "src/*.go"}, "src/b.go:1: package two\n"},
+		row{"grep", args{"pattern": "^two", "ignore_case": true, "path": "a.txt"}, "a.txt:2: Two\n"},
+		row{"grep", args{"pattern": "two", "path": "src/deep"}, "src/deep/er/est/c.go:1: two\n"},
+		row{"grep", args{"pattern": "none"}, `No line matches "none".`},
+		row{"grep", args{"pattern": "("}, "~Error: the pattern is not a regular expression: "},
+		row{"grep", args{"pattern": "hit"}, "~many:200: hit\n[cut: there are more than 200 matches]\n"},
+		row{"grep", args{"pattern": "x", "path": "nowhere"}, `Error: there is no "nowhere"`},
+		row{"glob", args{"pattern": "**/*.go"}, "src/b.go\nsrc/deep/er/est/c.go\n"},
+		row{"glob", args{"pattern": "*.md"}, "README.md\n"},
+		row{"glob", args{"pattern": "*.go"}, "src/b.go\nsrc/deep/er/est/c.go\n"},
+		row{"glob", args{"pattern": "src/?.txt"}, "src/x.txt\n"},
+		row{"glob", args{"pattern": "?.txt", "path": "src"}, "src/x.txt\n"},
+		row{"glob", args{"pattern": "*.py"}, `No file matches "*.py".`},
+		row{"glob", args{"pattern": "["}, `Error: "[" is not a glob`},
+		row{"tree", args{}, "./\n  README.md\n  a.txt\n  bin.dat\n  empty\n  many\n  src/\n    b.go\n    deep/\n      er/\n    x.txt\n"},
+		row{"tree", args{"max_depth": 1, "path": "src"}, "src/\n  b.go\n  deep/\n  x.txt\n"},
+		row{"tree", args{"path": "a.txt"}, `"a.txt" is a file, not a folder.`},
+		row{"tree", args{"path": "nowhere"}, `Error: there is no "nowhere"`},
+	)
+}
+
+// The search tools say what they left out.
+func TestSearchLimits(t *testing.T) {
+	files := map[string]string{"long": strings.Repeat("x", 2000)}
+	for i := range 600 {
+		files[fmt.Sprintf("d/%03d", i)] = ""
+	}
+	made := tools(t, &general.Config{Dir: folder(t, files)})
+	check(
+		t, made,
+		row{"glob", args{"pattern": "*"}, "~d/499\n[cut: there are more than 500]\n"},
+		row{"tree", args{}, "~\n[cut: there are more than 500]\n"},
+		row{"grep", args{"pattern": "x"}, "long:1: " + strings.Repeat("x", 1000) + " [cut]\n"},
+	)
+}
+
+// RA-73, RA-74.
+func TestText(t *testing.T) {
+	var lines []string
+	for i := range 25 {
+		lines = append(lines, fmt.Sprintf("line %d\n", i))
+	}
+	long := strings.Join(lines, "")
+	made := tools(t, &general.Config{Dir: folder(t, map[string]string{
+		"long": long, "changed": strings.Replace(long, "line 12\n", "line twelve\n", 1), "empty": "", "open": "a\nb", "bin": "\x00", "large": strings.Repeat("x", 5<<20), "dir/": "",
+	})})
+	check(
+		t, made,
+		row{"head", args{"path": "long"}, strings.Join(lines[:10], "")},
+		row{"tail", args{"path": "long"}, strings.Join(lines[15:], "")},
+		row{"head", args{"path": "long", "lines": 3}, strings.Join(lines[:3], "")},
+		row{"tail", args{"path": "long", "lines": 0}, lines[24]},
+		row{"tail", args{"path": "open", "lines": 1}, "b"},
+		row{"head", args{"path": "empty"}, `"empty" is empty.`},
+		row{"head", args{"path": "dir"}, `Error: "dir" is a folder, not a file`},
+		row{"head", args{"path": "none"}, `Error: there is no "none"`},
+		row{"head", args{"path": "bin"}, `Error: "bin" is not text`},
+		row{"tail", args{"path": "large"}, `Error: "large" has more than 4194304 bytes`},
+		row{"diff", args{"a": "long", "b": "changed"}, "diff long changed\n--- long\n+++ changed\n@@ -10,7 +10,7 @@\n line 9\n line 10\n line 11\n-line 12\n+line twelve\n line 13\n line 14\n line 15\n"},
+		row{"diff", args{"a": "long", "b": "long"}, `"long" and "long" are equal.`},
+		row{"diff", args{"a": "long", "b": "none"}, `Error: there is no "none"`},
+	)
+}
+
+// RA-82: each tool with each path that leads out.
+func TestPathsThatLeadOut(t *testing.T) {
+	outside := folder(t, map[string]string{"secret": "secret\n", "d/secret": "secret\n"})
+	dir := repo(t)
+	for name, target := range map[string]string{"link": filepath.Join(outside, "secret"), "dlink": outside, "up": "../" + filepath.Base(outside)} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := tools(t, &general.Config{Dir: dir})
+	for _, p := range []string{"../" + filepath.Base(outside) + "/secret", "..", "a/../..", filepath.Join(outside, "secret"), "/", "link", "dlink", "dlink/secret", "up", "dlink/d", "\x00"} {
+		for name, a := range map[string]args{
+			"grep": {"pattern": "secret", "path": p}, "glob": {"pattern": "*", "path": p}, "tree": {"path": p}, "head": {"path": p}, "tail": {"path": p}, "diff": {"a": "a.txt", "b": p},
+			"git_blame": {"path": p}, "git_diff": {"path": p}, "git_log": {"path": p},
+		} {
+			got := call(t, made, name, a)
+			if strings.HasPrefix(name, "git_") && (p == "link" || p == "dlink" || p == "up") && !strings.Contains(got, "secret") {
+				continue // git sees the link itself
+			}
+			if !strings.HasPrefix(got, "Error: ") || strings.Contains(got, outside) && !strings.Contains(p, outside) || strings.Contains(got, "secret\n") {
+				t.Errorf("%s %q: got %q", name, p, got)
+			}
+		}
+	}
+	for name, a := range map[string]args{"grep": {"pattern": "secret"}, "glob": {"pattern": "**/secret"}, "tree": {"max_depth": 9}} {
+		if got := call(t, made, name, a); strings.Contains(got, "secret") && !strings.HasPrefix(got, "No ") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
+// A link that another program changes all the time is never followed out of the folder.
+func TestLinkRace(t *testing.T) {
+	outside := folder(t, map[string]string{"f": "secret"})
+	dir := folder(t, map[string]string{"in/f": "inside"})
+	made := tools(t, &general.Config{Dir: dir})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		link, next := filepath.Join(dir, "l"), filepath.Join(dir, "next")
+		for i := 0; ctx.Err() == nil; i++ {
+			target := []string{outside, "in"}[i%2]
+			if os.Symlink(target, next) == nil && os.Rename(next, link) != nil {
+				return
+			}
+		}
+	}()
+	for range 300 {
+		if got := call(t, made, "head", args{"path": "l/f"}); strings.Contains(got, "secret") {
+			t.Fatalf("got %q", got)
+		}
+		if got := call(t, made, "grep", args{"pattern": "e", "path": "l"}); strings.Contains(got, "secret") {
+			t.Fatalf("got %q", got)
+		}
+	}
+	cancel()
+	<-ended
+}
+
+type double func(*http.Request) (*http.Response, error)
+
+func (d double) RoundTrip(r *http.Request) (*http.Response, error) { return d(r) }
+
+func response(r *http.Request, status int, kind, body string, headers ...string) *http.Response {
+	h := http.Header{"Content-Type": {kind}}
+	for i := 0; i < len(headers); i += 2 {
+		h.Set(headers[i], headers[i+1])
+	}
+	return &http.Response{Status: fmt.Sprint(status, " ", http.StatusText(status)), StatusCode: status, Proto: "HTTP/1.1", Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r}
+}
+
+// RA-68, RA-69.
+func TestWeb(t *testing.T) {
+	var asked []string
+	made := tools(t, &general.Config{Hosts: []string{"example.org", "*.example.net"}, Transport: double(func(r *http.Request) (*http.Response, error) {
+		var sent []byte
+		if r.Body != nil {
+			sent, _ = io.ReadAll(r.Body)
+		}
+		asked = append(asked, fmt.Sprint(r.Method, " ", r.URL, " ", r.Header.Get("X-A"), string(sent)))
+		switch r.URL.Path {
+		case "/page":
+			return response(r, 200, "text/html; charset=utf-8", "<html><head><title>T</title><script>var x</script><style>y{}</style></head><body><h1>Head</h1><p>Some &amp; <b>words</b></p></body></html>"), nil
+		case "/moved":
+			return response(r, 302, "", "", "Location", "/text"), nil
+		case "/away":
+			return response(r, 302, "", "", "Location", "http://elsewhere.org/"), nil
+		case "/inside":
+			return response(r, 302, "", "", "Location", "http://127.0.0.1/"), nil
+		case "/round":
+			return response(r, 302, "", "", "Location", "/round"), nil
+		case "/text":
+			return response(r, 200, "text/plain", "<b>as it is</b>"), nil
+		case "/none":
+			return response(r, 404, "text/plain", "not here"), nil
+		case "/image":
+			return response(r, 200, "image/png", "\x89PNG\x00"), nil
+		case "/long":
+			return response(r, 200, "text/plain", "x"+strings.Repeat("é", 200_000)), nil
+		case "/refused":
+			return nil, fmt.Errorf("connection refused")
+		}
+		return response(r, 200, "text/plain", "ok", "B", "2", "A", "1"), nil
+	})})
+	check(
+		t, made,
+		row{"fetch", args{"url": "http://example.org/page"}, "~GET http://example.org/page 200 OK\n"},
+		row{"fetch", args{"url": "http://example.org/moved"}, "GET http://example.org/text 200 OK\n<b>as it is</b>"},
+		row{"fetch", args{"url": "https://a.example.net/none"}, "GET https://a.example.net/none 404 Not Found\nnot here"},
+		row{"fetch", args{"url": "http://example.org/image"}, "GET http://example.org/image 200 OK\n[binary: image/png, 5 bytes]"},
+		row{"fetch", args{"url": "http://example.org/long"}, "GET http://example.org/long 200 OK\nx" + strings.Repeat("é", 99_999) + "\n[cut: only the first 199999 bytes are here]"},
+		row{"fetch", args{"url": "http://example.org/refused"}, "~Error: "},
+		row{"fetch", args{"url": "http://example.org/away"}, "~Error: "},
+		row{"fetch", args{"url": "http://example.org/inside"}, "~Error: "},
+		row{"fetch", args{"url": "http://example.org/round"}, "~more than 10 redirects"},
+		row{"curl", args{"url": "http://example.org/a", "method": "post", "headers": args{"X-A": "b"}, "body": "c"}, "HTTP/1.1 200 OK\nA: 1\nB: 2\nContent-Type: text/plain\n\nok"},
+	)
+	page := call(t, made, "fetch", args{"url": "http://example.org/page"})
+	if !strings.Contains(page, "Some & words") || strings.ContainsAny(page, "<>{}") || strings.Contains(page, "var x") {
+		t.Errorf("got %q", page)
+	}
+	if !slices.Contains(asked, "POST http://example.org/a bc") || slices.ContainsFunc(asked, func(s string) bool { return strings.Contains(s, "elsewhere") || strings.Contains(s, "127.0.0.1") }) {
+		t.Errorf("asked %q", asked)
+	}
+	asked = nil
+	check(
+		t, made,
+		row{"fetch", args{"url": "file:///etc/passwd"}, `Error: the scheme of "file:///etc/passwd" is not http or https`},
+		row{"fetch", args{"url": "ftp://example.org/"}, "~Error: the scheme of "},
+		row{"fetch", args{"url": "http:///x"}, "~Error: "},
+		row{"fetch", args{"url": "http://example.net/"}, `Error: the host "example.net" is not one of those that may be asked: example.org, *.example.net`},
+		row{"fetch", args{"url": "http://badexample.org/"}, `~is not one of those`},
+		row{"curl", args{"url": "http://example.org/", "method": "TRACE"}, "~Error: the method "},
+		row{"curl", args{"url": "http://example.org/", "headers": args{"host": "x"}}, "~Error: the header Host"},
+	)
+	if asked != nil {
+		t.Errorf("asked %q", asked)
+	}
+}
+
+// Private addresses are refused: as a number in any form, as a name, and after a redirect.
+func TestPrivateAddresses(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("inside")) })
+	_, port, _ := strings.Cut(strings.TrimPrefix(server, "http://"), ":")
+	made := tools(t, &general.Config{Hosts: []string{"*"}})
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "127.1", "2130706433", "10.0.0.1", "192.168.1.1", "169.254.169.254", "[fe80::1]", "[fd00::1]", "100.64.0.1", "[64:ff9b::7f00:1]"} {
+		got := call(t, made, "fetch", args{"url": "http://" + host + ":" + port})
+		if !strings.HasPrefix(got, "Error: ") {
+			t.Errorf("%s: got %q", host, got)
+		}
+	}
+	if got := call(t, made, "fetch", args{"url": server}); !strings.Contains(got, "is not public") {
+		t.Errorf("got %q", got)
+	}
+	check(t, tools(t, &general.Config{Hosts: []string{"127.0.0.1"}, PrivateHosts: true}), row{"fetch", args{"url": server}, "GET " + server + " 200 OK\ninside"})
+}

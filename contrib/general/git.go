@@ -1,0 +1,306 @@
+package general
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/loop"
+)
+
+// repository returns the path of the program git, or why the tools of git cannot work. The repository
+// must be in the working folder: a parent folder, or a .git that is a link or a file, leads out of it.
+func repository(root *os.Root) (git, why string) {
+	info, err := root.Lstat(".git")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", "the working folder has no repository (.git)"
+	case err != nil:
+		return "", reason(".git", err).Error()
+	case !info.IsDir():
+		return "", "the repository is not in the working folder: .git is not a folder"
+	}
+	if git, err = exec.LookPath("git"); err != nil {
+		return "", "there is no program git"
+	}
+	return git, ""
+}
+
+// gitTimeout limits a command of git.
+const gitTimeout = 60 * time.Second
+
+type gitTools struct {
+	*folder
+	git, dir string
+}
+
+func gitGroup(f *folder, git, dir string) group {
+	g := &gitTools{f, git, dir}
+	return group{tools: []loop.Tool{
+		tool("git_status", "Shows the branch, and each changed file with what happened to it.", g.status),
+		tool("git_diff", "Shows the changes that are not staged, or with staged the staged ones.", g.changes),
+		tool("git_log", "Lists commits, one a line, the newest first: 20 unless count says otherwise.", g.log),
+		tool("git_show", "Shows a commit with its message and its changes: HEAD unless ref says otherwise.", g.show),
+		tool("git_blame", "Shows the last commit of each line of a file.", g.blame),
+	}}
+}
+
+// safeOptions make git run no other program, take no lock, and ask no server, whatever the
+// configuration of the repository says.
+var safeOptions = []string{
+	"--no-pager", "--no-optional-locks", "--no-replace-objects", "--literal-pathspecs", "--git-dir=.git", "--work-tree=.",
+	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null",
+	"-c", "protocol.allow=never", "-c", "log.showSignature=false", "-c", "diff.ignoreSubmodules=all", "-c", "submodule.recurse=false",
+	"-c", "core.quotePath=false", "-c", "color.ui=false", "-c", "safe.directory=*", "-c", "log.mailmap=false", "-c", "blame.ignoreRevsFile=",
+}
+
+// run runs a command of git and returns what it prints.
+func (g *gitTools) run(ctx context.Context, args ...string) (string, error) {
+	if _, why := repository(g.root); why != "" { // it may have changed
+		return "", errors.New(why)
+	}
+	if err := g.within(); err != nil {
+		return "", err
+	}
+	filters, err := g.filters(ctx)
+	if err != nil {
+		return "", err
+	}
+	return g.exec(ctx, append(filters, args...))
+}
+
+// within returns an error if the repository takes objects from other places, which may lead out of the
+// working folder.
+func (g *gitTools) within() error {
+	for _, p := range []string{".git/objects/info/alternates", ".git/commondir", ".git/objects", ".git/refs", ".git/HEAD", ".git/index", ".git/config", ".git/packed-refs"} {
+		info, err := g.root.Lstat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return reason(p, err)
+		case strings.HasSuffix(p, "alternates") || strings.HasSuffix(p, "commondir"):
+			if info.Size() > 0 {
+				return fmt.Errorf("the repository is not in the working folder: it has %s", p)
+			}
+		case info.Mode()&fs.ModeSymlink != 0:
+			return fmt.Errorf("the repository is not in the working folder: %s is a link", p)
+		}
+	}
+	return nil
+}
+
+// filters returns options that disable the programs that the configuration names for contents of files.
+func (g *gitTools) filters(ctx context.Context) (options []string, err error) {
+	names, err := g.exec(ctx, []string{"config", "--no-includes", "--name-only", "-z", "--list"})
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for key := range strings.SplitSeq(names, "\x00") {
+		switch rest, filter := strings.CutPrefix(key, "filter."); {
+		case strings.HasPrefix(key, "include.") || strings.HasPrefix(key, "includeif."):
+			return nil, errors.New("the configuration of the repository includes other files, which may lead out of the working folder")
+		case filter:
+			at := strings.LastIndexByte(rest, '.')
+			if name := rest[:max(0, at)]; !seen[name] {
+				seen[name] = true
+				for _, key := range []string{"clean=", "smudge=", "process=", "required=false"} {
+					options = append(options, "-c", "filter."+name+"."+key)
+				}
+			}
+		}
+	}
+	return options, nil
+}
+
+func (g *gitTools) exec(ctx context.Context, args []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, gitTimeout) //nolint:forbidigo // a process runs in real time
+	defer cancel()
+	cmd := exec.CommandContext(ctx, g.git, append(safeOptions[:len(safeOptions):len(safeOptions)], args...)...)
+	cmd.Dir = g.dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, //nolint:forbidigo // git finds its own programs there
+		"LC_ALL=C", "TZ=UTC", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.dir),
+	}
+	cmd.WaitDelay = time.Second
+	stdout, stderr := &limitedBuffer{}, &limitedBuffer{}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("git was stopped: %w", context.Cause(ctx))
+	case err != nil:
+		return "", fmt.Errorf("git: %s", strings.TrimSpace(strings.ReplaceAll(stderr.text(), g.dir, ".")))
+	}
+	return stdout.text(), nil
+}
+
+// limitedBuffer keeps the first bytes that are written to it, and discards the others.
+type limitedBuffer struct {
+	bytes.Buffer
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), max(0, maxOutput+utf8.UTFMax-b.Len()))])
+	return len(p), nil
+}
+
+func (b *limitedBuffer) text() string { return cut(strings.ToValidUTF8(b.String(), "\uFFFD")) }
+
+type noArguments struct{}
+
+func (g *gitTools) status(ctx context.Context, _ noArguments) (string, error) {
+	out, err := g.run(ctx, "status", "--porcelain=v1", "--branch", "--ignore-submodules=all", "--untracked-files=normal")
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if branch, ok := strings.CutPrefix(line, "## "); ok {
+			lines = append(lines, "branch: "+branch)
+			continue
+		}
+		lines = append(lines, described(line))
+	}
+	if len(lines) == 1 {
+		lines = append(lines, "nothing is changed")
+	}
+	return strings.Join(lines, "\n") + "\n", nil
+}
+
+// states are the letters of git status --porcelain.
+var states = map[byte]string{'M': "modified", 'A': "added", 'D': "deleted", 'R': "renamed", 'C': "copied", 'T': "type changed", 'U': "unmerged"}
+
+// described says what happened to a file, from a line of git status --porcelain.
+func described(line string) string {
+	if len(line) < 4 {
+		return line
+	}
+	var what []string
+	name := line[3:]
+	switch pair := line[:2]; {
+	case pair == "??":
+		what = []string{"untracked"}
+	case strings.Contains("DD AU UD UA DU AA UU", pair):
+		what = []string{"unmerged"}
+	default:
+		if s := states[pair[0]]; s != "" {
+			what = append(what, "staged: "+s)
+		}
+		if s := states[pair[1]]; s != "" {
+			what = append(what, s)
+		}
+	}
+	return strings.Join(what, ", ") + ": " + name
+}
+
+// pathOf returns a path for git, or "" for none.
+func (g *gitTools) pathOf(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	p, err := clean(name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := g.root.Lstat(p); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be deleted
+		return "", reason(name, err)
+	}
+	return p, nil
+}
+
+type changesArguments struct {
+	Staged bool   `json:"staged,omitempty"`
+	Path   string `json:"path,omitempty"`
+}
+
+// patch are the options of commands that print a patch. They run no program of the configuration.
+var patch = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"}
+
+func (g *gitTools) changes(ctx context.Context, a changesArguments) (string, error) {
+	p, err := g.pathOf(a.Path)
+	if err != nil {
+		return "", err
+	}
+	args, which := append([]string{"diff"}, patch...), "unstaged"
+	if a.Staged {
+		args, which = append(args, "--cached"), "staged"
+	}
+	out, err := g.run(ctx, withPath(args, p)...)
+	if err != nil {
+		return "", err
+	}
+	if out == "" {
+		return "There are no " + which + " changes.", nil
+	}
+	return out, nil
+}
+
+func withPath(args []string, p string) []string {
+	if args = append(args, "--"); p != "" {
+		args = append(args, p)
+	}
+	return args
+}
+
+type logArguments struct {
+	Count *int   `json:"count,omitempty"`
+	Path  string `json:"path,omitempty"`
+}
+
+func (g *gitTools) log(ctx context.Context, a logArguments) (string, error) {
+	p, err := g.pathOf(a.Path)
+	if err != nil {
+		return "", err
+	}
+	out, err := g.run(ctx, withPath([]string{"log", "--no-show-signature", "--no-color", "--date=short", "--format=%h %ad %an: %s", "-n", strconv.Itoa(limited(a.Count, 20, 200))}, p)...)
+	if err == nil && out == "" {
+		return "There are no commits.", nil
+	}
+	return out, err
+}
+
+type showArguments struct {
+	Ref string `json:"ref,omitempty" jsonschema:"a commit, a branch or a tag; HEAD if missing"`
+}
+
+func (g *gitTools) show(ctx context.Context, a showArguments) (string, error) {
+	ref := a.Ref
+	if ref == "" {
+		ref = "HEAD"
+	}
+	if strings.HasPrefix(ref, "-") || strings.ContainsAny(ref, "\x00\n") {
+		return "", fmt.Errorf("%q is not the name of a commit", ref)
+	}
+	return g.run(ctx, append(append([]string{"show", "--no-show-signature"}, patch...), "--end-of-options", ref, "--")...)
+}
+
+type blameArguments struct {
+	Path string `json:"path"`
+}
+
+func (g *gitTools) blame(ctx context.Context, a blameArguments) (string, error) {
+	p, info, err := g.stat(a.Path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%q is not a file", a.Path)
+	}
+	out, err := g.run(ctx, "blame", "--no-textconv", "--no-progress", "--date=short", "--", p)
+	if err == nil && out == "" {
+		return fmt.Sprintf("%q is empty.", a.Path), nil
+	}
+	return out, err
+}

@@ -1,0 +1,307 @@
+package general
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// dangerous returns why a shell command must not run, or "". It reads the command with a parser of
+// bash, and looks into eval and sh -c. It knows the usual forms only: it is a second line of defense, and no
+// sandbox.
+func dangerous(command string) string { return (&guard{}).script(command, 0) }
+
+type guard struct{ why string }
+
+// The reasons why a command is refused.
+const (
+	whyInvalid  = "it is not a valid shell command"
+	whyRights   = "it asks for the rights of another user"
+	whyDisk     = "it formats or overwrites a disk"
+	whyDelete   = "it deletes system paths or a home folder recursively"
+	whyDownload = "it runs what it downloads"
+	whyForks    = "it starts copies of itself without end"
+	whyShutdown = "it stops the machine"
+	whySignal   = "it sends a signal to all processes"
+	whyNested   = "it has too many commands within commands"
+)
+
+// maxNested limits scripts within scripts, such as sh -c "sh -c …".
+const maxNested = 8
+
+func (g *guard) script(text string, depth int) string {
+	if depth > maxNested {
+		return whyNested
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return whyInvalid
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		why := ""
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			why = g.call(n.Args, depth)
+		case *syntax.BinaryCmd:
+			if (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && downloads(n.X) && runs(n.Y) {
+				why = whyDownload
+			}
+		case *syntax.FuncDecl:
+			if forks(n) {
+				why = whyForks
+			}
+		case *syntax.Redirect:
+			if n.Word != nil && isOutput(n.Op) && isDisk(literal(n.Word)) {
+				why = whyDisk
+			}
+		}
+		if g.why == "" {
+			g.why = why
+		}
+		return g.why == ""
+	})
+	return g.why
+}
+
+func isOutput(op syntax.RedirOperator) bool {
+	return slices.Contains([]syntax.RedirOperator{syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.RdrInOut}, op)
+}
+
+// literal returns the text of a word without quotes. Expansions are kept as $NAME, $() or empty.
+func literal(w *syntax.Word) string {
+	var b strings.Builder
+	var add func(parts []syntax.WordPart)
+	add = func(parts []syntax.WordPart) {
+		for _, p := range parts {
+			switch p := p.(type) {
+			case *syntax.Lit:
+				b.WriteString(unescaped(p.Value))
+			case *syntax.SglQuoted:
+				b.WriteString(p.Value)
+			case *syntax.DblQuoted:
+				add(p.Parts)
+			case *syntax.ParamExp:
+				if p.Param != nil {
+					b.WriteString("$" + p.Param.Value)
+				}
+			case *syntax.CmdSubst:
+				b.WriteString("$()")
+			}
+		}
+	}
+	add(w.Parts)
+	return b.String()
+}
+
+func unescaped(s string) string {
+	if !strings.Contains(s, "\\") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if i++; s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// prefixes are programs that run the command in their arguments, with those of their options that have a
+// value.
+var prefixes = map[string]string{
+	"env": "-u -C -S", "nohup": "", "time": "-o -f", "nice": "-n", "ionice": "-c -n -p", "timeout": "-k -s", "exec": "-a", "command": "", "builtin": "", "xargs": "-a -d -E -I -L -n -P -s",
+	"stdbuf": "-i -o -e", "setsid": "", "busybox": "", "watch": "-n", "chroot": "", "unshare": "", "strace": "-e -o -p",
+}
+
+// withoutPrefixes returns the words of the command that is run in the end.
+func withoutPrefixes(words []string) []string {
+	for len(words) > 0 {
+		valued, ok := prefixes[path.Base(words[0])]
+		if !ok {
+			return words
+		}
+		first := path.Base(words[0])
+		words = words[1:]
+		for len(words) > 0 && (strings.HasPrefix(words[0], "-") || first == "env" && strings.Contains(words[0], "=")) {
+			skip := 1
+			if slices.Contains(strings.Fields(valued), words[0]) {
+				skip = 2
+			}
+			words = words[min(skip, len(words)):]
+		}
+		if first == "timeout" && len(words) > 0 { // the duration
+			words = words[1:]
+		}
+	}
+	return words
+}
+
+func wordsOf(args []*syntax.Word) (words []string) {
+	for _, a := range args {
+		words = append(words, literal(a))
+	}
+	return withoutPrefixes(words)
+}
+
+// call returns why a simple command must not run.
+func (g *guard) call(args []*syntax.Word, depth int) string {
+	words := wordsOf(args)
+	if len(words) == 0 {
+		return ""
+	}
+	name, rest := path.Base(words[0]), words[1:]
+	switch {
+	case slices.Contains([]string{"sudo", "su", "doas", "pkexec", "runuser"}, name):
+		return whyRights
+	case strings.HasPrefix(name, "mkfs"), slices.Contains([]string{"fdisk", "sfdisk", "cfdisk", "parted", "wipefs", "mkswap", "blkdiscard"}, name):
+		return whyDisk
+	case name == "dd" && slices.ContainsFunc(rest, func(a string) bool { return strings.HasPrefix(a, "of=") && isDisk(a[len("of="):]) }),
+		(name == "shred" || name == "tee" || name == "cp" || name == "mv") && slices.ContainsFunc(rest, isDisk):
+		return whyDisk
+	case name == "rm" && isRecursive(rest) && slices.ContainsFunc(rest, isSystemPath),
+		name == "find" && (slices.Contains(rest, "-delete") || slices.Contains(rest, "rm")) && slices.ContainsFunc(startsOf(rest), isSystemPath):
+		return whyDelete
+	case slices.Contains([]string{"shutdown", "reboot", "halt", "poweroff"}, name),
+		(name == "init" || name == "telinit") && (slices.Contains(rest, "0") || slices.Contains(rest, "6")),
+		name == "systemctl" && slices.ContainsFunc(rest, func(a string) bool {
+			return slices.Contains([]string{"poweroff", "reboot", "halt", "kexec", "rescue", "emergency"}, a)
+		}):
+		return whyShutdown
+	case name == "killall5", name == "kill" && len(rest) > 1 && slices.Contains(rest[1:], "-1"):
+		return whySignal
+	case name == "eval":
+		return g.nested(args, strings.Join(rest, " "), depth)
+	case isShell(name):
+		for i, a := range rest[:max(0, len(rest)-1)] {
+			if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.HasSuffix(a, "c") {
+				return g.nested(args, rest[i+1], depth)
+			}
+		}
+		if substitutesDownload(args) {
+			return whyDownload
+		}
+	}
+	return ""
+}
+
+// nested returns why a script in an argument must not run.
+func (g *guard) nested(args []*syntax.Word, script string, depth int) string {
+	if substitutesDownload(args) {
+		return whyDownload
+	}
+	if why := (&guard{}).script(script, depth+1); why != whyInvalid {
+		return why
+	}
+	return "" // words that are known only when it runs
+}
+
+// substitutesDownload reports whether the output of a download is in one of the words.
+func substitutesDownload(args []*syntax.Word) (found bool) {
+	for _, a := range args {
+		syntax.Walk(a, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.CmdSubst:
+				found = found || slices.ContainsFunc(n.Stmts, downloads)
+			case *syntax.ProcSubst:
+				found = found || slices.ContainsFunc(n.Stmts, downloads)
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// calls reports whether a command contains a simple command with such a name.
+func calls(s syntax.Node, is func(name string) bool) (found bool) {
+	syntax.Walk(s, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CallExpr); ok {
+			words := wordsOf(c.Args)
+			found = found || len(words) > 0 && is(path.Base(words[0]))
+		}
+		return !found
+	})
+	return found
+}
+
+func downloads(s *syntax.Stmt) bool {
+	return calls(s, func(name string) bool { return slices.Contains([]string{"curl", "wget", "fetch", "aria2c"}, name) })
+}
+
+// runs reports whether a command runs its standard input.
+func runs(s *syntax.Stmt) bool {
+	return calls(s, func(name string) bool {
+		return isShell(name) || name == "source" || name == "." || name == "sudo" || strings.HasPrefix(name, "python") || slices.Contains([]string{"perl", "ruby", "node", "php"}, name)
+	})
+}
+
+func isShell(name string) bool {
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}, name)
+}
+
+// forks reports whether a function calls itself in a pipeline or in the background.
+func forks(f *syntax.FuncDecl) (found bool) {
+	self := func(name string) bool { return name == f.Name.Value }
+	syntax.Walk(f.Body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.BinaryCmd:
+			found = found || (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && calls(n, self)
+		case *syntax.Stmt:
+			found = found || n.Background && calls(n, self)
+		}
+		return !found
+	})
+	return found
+}
+
+// isDisk reports whether a path is a block device.
+func isDisk(p string) bool {
+	name, ok := strings.CutPrefix(p, "/dev/")
+	return ok && slices.ContainsFunc([]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "loop", "md", "dm-", "mapper/", "mem", "kmem"}, func(prefix string) bool {
+		return strings.HasPrefix(name, prefix)
+	})
+}
+
+func isRecursive(args []string) bool {
+	return slices.ContainsFunc(args, func(a string) bool {
+		return a == "--recursive" || strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.ContainsAny(a, "rR")
+	})
+}
+
+// startsOf returns the folders in which find searches.
+func startsOf(args []string) []string {
+	if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") && a != "-H" && a != "-L" && a != "-P" }); i >= 0 {
+		args = args[:i]
+	}
+	return args
+}
+
+// isSystemPath reports whether a path is the root, a folder of the system, or a home folder, or has all that is in one.
+func isSystemPath(p string) bool {
+	p = strings.TrimSuffix(strings.TrimSuffix(p, "*"), ".")
+	if p == "" {
+		return false
+	}
+	if slices.Contains([]string{"~", "~/", "$HOME", "$HOME/"}, p) || strings.HasPrefix(p, "~") && !strings.Contains(p, "/") {
+		return true
+	}
+	if !path.IsAbs(p) {
+		return false
+	}
+	parts := strings.Split(strings.TrimPrefix(path.Clean(p), "/"), "/")
+	switch first := parts[0]; {
+	case first == "":
+		return true
+	case slices.Contains([]string{"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr", "System", "Library", "Applications", "Windows"}, first):
+		return true
+	case slices.Contains([]string{"home", "Users"}, first):
+		return len(parts) <= 2
+	case slices.Contains([]string{"root", "var", "opt", "srv", "mnt", "media", "run", "private"}, first):
+		return len(parts) == 1
+	}
+	return false
+}

@@ -1,0 +1,220 @@
+package general
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/looptape/looptape/loop"
+)
+
+// Limits of the search tools.
+const (
+	maxMatches = 200
+	maxWalked  = 5000
+	maxNames   = 500
+	maxLine    = 1000 // bytes of a line in the result of grep
+)
+
+func searchGroup(f *folder) group {
+	return group{tools: []loop.Tool{
+		tool("grep", fmt.Sprintf("Searches text files below a path for a regular expression (RE2). Returns lines of the form PATH:LINE: TEXT, %d at most. Hidden, binary and large files are left out.", maxMatches), f.grep),
+		tool("glob", fmt.Sprintf("Lists files whose path matches a pattern: * within a name, ** for any folders, ? for one character. A pattern without / matches the name of the file. %d at most.", maxNames), f.glob),
+		tool("tree", fmt.Sprintf("Shows files and folders below a path, indented; folders end with /. %d at most.", maxNames), f.tree),
+	}}
+}
+
+type grepArguments struct {
+	Pattern    string `json:"pattern" jsonschema:"a regular expression"`
+	Path       string `json:"path,omitempty" jsonschema:"a file or folder; the working folder if missing"`
+	Include    string `json:"include,omitempty" jsonschema:"only files that match this glob, such as *.go"`
+	IgnoreCase bool   `json:"ignore_case,omitempty"`
+}
+
+func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
+	expr := a.Pattern
+	if a.IgnoreCase {
+		expr = "(?i)" + expr
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return "", fmt.Errorf("the pattern is not a regular expression: %w", err)
+	}
+	if a.Include != "" && !doublestar.ValidatePattern(a.Include) {
+		return "", fmt.Errorf("%q is not a glob", a.Include)
+	}
+	p, info, err := f.stat(a.Path)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	matches := 0
+	search := func(at string) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		data, err := f.read(at)
+		if err != nil || isBinary(data) {
+			return nil // such files are left out, as the description says
+		}
+		n := 0
+		for line := range strings.Lines(data) {
+			n++
+			line = strings.TrimRight(line, "\r\n")
+			if !re.MatchString(line) {
+				continue
+			}
+			if matches == maxMatches {
+				return errEnough
+			}
+			matches++
+			fmt.Fprintf(&out, "%s:%d: %s\n", at, n, shortened(line))
+		}
+		return nil
+	}
+	more := false
+	if info.IsDir() {
+		more, err = f.walk(p, maxWalked, func(at string, d fs.DirEntry) error {
+			if !d.Type().IsRegular() || a.Include != "" && !matchesGlob(a.Include, p, at) {
+				return nil
+			}
+			return search(at)
+		})
+	} else {
+		err = search(p)
+	}
+	switch {
+	case errors.Is(err, errEnough):
+		fmt.Fprintf(&out, "[cut: there are more than %d matches]\n", maxMatches)
+	case err != nil:
+		return "", reason(a.Path, err)
+	}
+	if more {
+		fmt.Fprintf(&out, "[incomplete: only the first %d files and folders were searched]\n", maxWalked)
+	}
+	if out.Len() == 0 {
+		return fmt.Sprintf("No line matches %q.", a.Pattern), nil
+	}
+	return cut(out.String()), nil
+}
+
+var errEnough = errors.New("enough matches")
+
+// shortened returns at most maxLine bytes of a line.
+func shortened(line string) string {
+	if len(line) <= maxLine {
+		return line
+	}
+	return strings.ToValidUTF8(line[:maxLine], "") + " [cut]"
+}
+
+// matchesGlob reports whether a path below a folder matches a glob: by its name, if the glob has no slash.
+func matchesGlob(glob, dir, p string) bool {
+	if !strings.Contains(glob, "/") {
+		return doublestar.MatchUnvalidated(glob, path.Base(p))
+	}
+	if dir != "." {
+		p = strings.TrimPrefix(p, dir+"/")
+	}
+	return doublestar.MatchUnvalidated(strings.TrimPrefix(glob, "./"), p)
+}
+
+type globArguments struct {
+	Pattern string `json:"pattern"`
+	Path    string `json:"path,omitempty" jsonschema:"the folder to search; the working folder if missing"`
+}
+
+func (f *folder) glob(ctx context.Context, a globArguments) (string, error) {
+	if !doublestar.ValidatePattern(a.Pattern) {
+		return "", fmt.Errorf("%q is not a glob", a.Pattern)
+	}
+	p, info, err := f.stat(a.Path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%q is a file, not a folder", a.Path)
+	}
+	var names []string
+	more, err := f.walk(p, maxWalked, func(at string, d fs.DirEntry) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case d.IsDir() || !matchesGlob(a.Pattern, p, at):
+			return nil
+		case len(names) == maxNames:
+			return errEnough
+		}
+		names = append(names, at)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return "", reason(a.Path, err)
+	}
+	slices.Sort(names)
+	if names == nil && !more {
+		return fmt.Sprintf("No file matches %q.", a.Pattern), nil
+	}
+	return listing(names, errors.Is(err, errEnough), more), nil
+}
+
+// listing returns one line for each name, and what is missing.
+func listing(names []string, cut, incomplete bool) string {
+	if cut {
+		names = append(names, fmt.Sprintf("[cut: there are more than %d]", maxNames))
+	}
+	if incomplete {
+		names = append(names, fmt.Sprintf("[incomplete: only the first %d files and folders were searched]", maxWalked))
+	}
+	return strings.Join(names, "\n") + "\n"
+}
+
+type treeArguments struct {
+	Path     string `json:"path,omitempty" jsonschema:"the working folder if missing"`
+	MaxDepth *int   `json:"max_depth,omitempty" jsonschema:"3 if missing"`
+}
+
+func (f *folder) tree(ctx context.Context, a treeArguments) (string, error) {
+	p, info, err := f.stat(a.Path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return fmt.Sprintf("%q is a file, not a folder.", a.Path), nil
+	}
+	depth := limited(a.MaxDepth, 3, 100)
+	lines := []string{path.Clean(p) + "/"}
+	prefix := strings.Count(p, "/") + 1
+	if p == "." {
+		prefix = 0
+	}
+	more, err := f.walk(p, maxWalked, func(at string, d fs.DirEntry) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if len(lines) > maxNames {
+			return errEnough
+		}
+		level := strings.Count(at, "/") + 1 - prefix
+		name := d.Name()
+		if d.IsDir() {
+			name += "/"
+		}
+		lines = append(lines, strings.Repeat("  ", level)+name)
+		if d.IsDir() && level == depth {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return "", reason(a.Path, err)
+	}
+	return listing(lines, errors.Is(err, errEnough), more), nil
+}
