@@ -109,7 +109,7 @@ func check(t *testing.T, made *general.Tools, rows ...row) {
 	}
 }
 
-// RA-83: a tool is offered only if it can work, and Missing says why the others are not.
+// RA-83: the request has a tool only if it can work, and Missing says why the others are not.
 func TestGroups(t *testing.T) {
 	repo := folder(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": "", ".git/refs/": ""})
 	linked := folder(t, map[string]string{".git": "gitdir: /elsewhere"})
@@ -193,7 +193,7 @@ func TestSearch(t *testing.T) {
 	)
 }
 
-// The search tools say what they left out.
+// The search tools report what they omit.
 func TestSearchLimits(t *testing.T) {
 	files := map[string]string{"long": strings.Repeat("x", 2000)}
 	for i := range 600 {

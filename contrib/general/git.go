@@ -48,7 +48,7 @@ func gitGroup(f *folder, git, dir string) group {
 	return group{tools: []loop.Tool{
 		tool("git_status", "Shows the branch, and each changed file with what happened to it.", g.status),
 		tool("git_diff", "Shows the changes that are not staged, or with staged the staged ones.", g.changes),
-		tool("git_log", "Lists commits, one a line, the newest first: 20 unless count says otherwise.", g.log),
+		tool("git_log", "Lists commits, the newest first, one per line: 20 unless count says otherwise.", g.log),
 		tool("git_show", "Shows a commit with its message and its changes: HEAD unless ref says otherwise.", g.show),
 		tool("git_blame", "Shows the last commit of each line of a file.", g.blame),
 	}}

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Local runs commands on this machine with /bin/sh, without the environment of this process but for PATH, HOME, LANG
-// and TMPDIR. On Linux it uses bubblewrap (the program bwrap) where that works: the command
+// Local runs commands on this machine with /bin/sh, with PATH, HOME, LANG and TMPDIR of the environment of
+// this process and nothing else of it. On Linux it uses bubblewrap (the program bwrap) where that works: the command
 // can then write to its folder and to a /tmp of its own only, has no network, and sees no other
 // processes. [Outcome.Sandbox] says whether it was used.
 func Local(ctx context.Context, c Command) (Outcome, error) {

@@ -25,7 +25,7 @@ const (
 
 func searchGroup(f *folder) group {
 	return group{tools: []loop.Tool{
-		tool("grep", fmt.Sprintf("Searches text files below a path for a regular expression (RE2). Returns lines of the form PATH:LINE: TEXT, %d at most. Hidden, binary and large files are left out.", maxMatches), f.grep),
+		tool("grep", fmt.Sprintf("Searches text files below a path for a regular expression (RE2). Returns lines of the form PATH:LINE: TEXT, %d at most. Hidden, binary and large files are skipped.", maxMatches), f.grep),
 		tool("glob", fmt.Sprintf("Lists files whose path matches a pattern: * within a name, ** for any folders, ? for one character. A pattern without / matches the name of the file. %d at most.", maxNames), f.glob),
 		tool("tree", fmt.Sprintf("Shows files and folders below a path, indented; folders end with /. %d at most.", maxNames), f.tree),
 	}}
@@ -62,7 +62,7 @@ func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
 		}
 		data, err := f.read(at)
 		if err != nil || isBinary(data) {
-			return nil // such files are left out, as the description says
+			return nil // such files are skipped, see the description
 		}
 		n := 0
 		for line := range strings.Lines(data) {

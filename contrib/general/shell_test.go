@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// shellText returns a result without the last line, which says whether there was a sandbox.
+// shellText returns a result without the last line, the one about the sandbox.
 func shellText(t *testing.T, text string) string {
 	t.Helper()
 	i := strings.LastIndex(text, "[")
@@ -86,7 +86,7 @@ func TestShellCanceled(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "after")); err == nil {
-		t.Error("the command went on")
+		t.Error("the command continued")
 	}
 }
 
@@ -109,7 +109,7 @@ func TestShellTimeout(t *testing.T) {
 	}
 }
 
-// RA-81: what the guard refuses is not run, and nobody is asked about it; what it permits is run.
+// RA-81: what the guard refuses is not run, and no person is asked about it; what it permits is run.
 func TestShellGuard(t *testing.T) {
 	var ran []string
 	asked := 0
@@ -156,7 +156,7 @@ func TestShellGuard(t *testing.T) {
 	}
 }
 
-// RA-81: a command that the approval changes is looked at again.
+// RA-81: the guard also checks a command that the approval changed.
 func TestShellEdited(t *testing.T) {
 	ran := false
 	made := tools(t, &general.Config{Dir: t.TempDir(), Shell: func(context.Context, general.Command) (general.Outcome, error) {

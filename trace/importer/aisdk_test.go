@@ -181,7 +181,7 @@ var aiSDKSeeds = []string{
 	`{"text":"x","toolCalls":[],"toolResults":[{"type":"tool-result","toolCallId":"c","result":1}],"finishReason":"stop"}`,
 }
 
-// The answers to approval requests, beside results or in a message of their own, are no results.
+// The answers to approval requests, in a message with results or in another one, are no results.
 func TestApprovalResponses(t *testing.T) {
 	const answer = `{"type":"tool-approval-response","approvalId":"p","approved":true}`
 	const result = `{"type":"tool-result","toolCallId":"a","toolName":"f","output":{"type":"text","value":"x"}}`
