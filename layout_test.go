@@ -99,6 +99,9 @@ var table = []packageRule{
 		name: "internal/markdown", does: "escapes foreign text for Markdown",
 	},
 	{
+		name: "internal/ordered", does: "concurrent tasks, whose results come in order",
+	},
+	{
 		name: "internal/parquet", does: "writes Parquet files",
 	},
 	{
@@ -161,7 +164,7 @@ var table = []packageRule{
 		name: "trace/importer", does: "recordings of other tools and of HTTP become runs; the table of formats",
 		not:      "checking, scoring",
 		large:    "All readers share the walk over one file, its places and its memory limits.",
-		packages: []string{"internal/decompress", "internal/eventstream", "internal/jsonio", "internal/jsonval", "internal/yamljson", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/..."},
+		packages: []string{"internal/decompress", "internal/eventstream", "internal/jsonio", "internal/jsonval", "internal/ordered", "internal/yamljson", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/..."},
 		modules:  []string{zstd}, // in tests
 	},
 	{
@@ -173,14 +176,14 @@ var table = []packageRule{
 		name: "trace/importer/internal/format", does: "one file for each format of recordings",
 		not:      "files, memory limits",
 		large:    "The formats are independent of each other, one file each, and share the type of a run.",
-		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "providers/anthropic", "providers/openai/responses", "providers/protocol", "trace/importer/internal/body", "trace/importer/internal/message", "trace/importer/internal/ordered", "trace/importer/internal/tree"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/ordered", "llm", "providers/anthropic", "providers/openai/responses", "providers/protocol", "trace/importer/internal/body", "trace/importer/internal/message", "trace/importer/internal/tree"},
 	},
 	{
 		name: "trace/importer/internal/spans", does: "traces with spans, some of which are model calls; the conversations of these",
 		not: "files, memory limits",
 		packages: []string{
-			"internal/jsonio", "internal/jsonval", "llm", "trace/importer/internal/format", "trace/importer/internal/message",
-			"trace/importer/internal/modelcall", "trace/importer/internal/ordered", "trace/importer/internal/tree",
+			"internal/jsonio", "internal/jsonval", "internal/ordered", "llm", "trace/importer/internal/format", "trace/importer/internal/message",
+			"trace/importer/internal/modelcall", "trace/importer/internal/tree",
 		},
 	},
 	{
@@ -197,9 +200,6 @@ var table = []packageRule{
 	{
 		name: "trace/importer/internal/modelcall", does: "input and output of a model call, in the form of any framework",
 		packages: []string{"internal/jsonio", "llm", "trace/importer/internal/body", "trace/importer/internal/message", "trace/importer/internal/tree"},
-	},
-	{
-		name: "trace/importer/internal/ordered", does: "concurrent tasks, whose results come in order",
 	},
 	{
 		name: "trace/importer/internal/tree", does: "members and pointers of raw JSON",
@@ -412,7 +412,7 @@ var table = []packageRule{
 	{
 		name: "cassettes/convert", does: "other recorders' formats",
 		not:      "matching",
-		packages: []string{"internal/decompress", "internal/jsonio", "internal/jsonval", "internal/yamljson", "cassettes", "cassettes/recording", "cassettes/redact", "cassettes/internal/..."},
+		packages: []string{"internal/decompress", "internal/jsonio", "internal/jsonval", "internal/ordered", "internal/yamljson", "cassettes", "cassettes/recording", "cassettes/redact", "cassettes/internal/..."},
 		modules:  []string{"github.com/dnaeon/go-vcr/v2", yaml, "gopkg.in/yaml.v2"},
 	},
 	{

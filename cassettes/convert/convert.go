@@ -202,10 +202,8 @@ func finish(x *recording.Interaction) error {
 	}
 	x.Request.URL = tape.WrittenURL(x.Request.URL)
 	for _, h := range []http.Header{x.Request.Header, x.Request.Trailer, x.Response.Header, x.Response.Trailer} {
-		for _, name := range slices.Sorted(maps.Keys(h)) {
-			if !isToken(name) {
-				return fmt.Errorf("%q is not the name of a header", name)
-			}
+		if names := slices.DeleteFunc(slices.Collect(maps.Keys(h)), isToken); len(names) > 0 {
+			return fmt.Errorf("%q is not the name of a header", slices.Min(names))
 		}
 	}
 	return finishResponse(&x.Response)

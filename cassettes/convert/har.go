@@ -12,16 +12,14 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/ordered"
 )
 
 // The used members of HTTP Archive 1.2, with extensions: lists of values from Polly.JS, and
@@ -110,7 +108,7 @@ func (r *reader) har(members *harMembers) error {
 	r.Format, r.Metadata.Recorder = HAR, strings.TrimSpace(log.Creator.Name+" "+log.Creator.Version)
 	at, counted := 0, 0
 	line := 1 // at the offset counted
-	for i, read := range readEntries(log.Entries, log.Creator.Name == "Polly.JS") {
+	for i, read := range readEntries(log.Entries, len(members.log), log.Creator.Name == "Polly.JS") {
 		at += bytes.Index(r.src[at:], log.Entries[i])
 		line += bytes.Count(r.src[counted:at], []byte("\n"))
 		r.line, counted = line, at
@@ -135,23 +133,16 @@ type readEntry struct {
 	invalid, err error // of the JSON, and of what is in it
 }
 
-// readEntries reads entries on all processors.
-func readEntries(raw []json.RawMessage, polly bool) []readEntry {
+// readEntries reads entries that have a size together, large ones on all processors.
+func readEntries(raw []json.RawMessage, size int, polly bool) []readEntry {
 	read := make([]readEntry, len(raw))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(raw)) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(raw)); i = next.Add(1) - 1 {
-				var e harEntry
-				if read[i].invalid = e.unmarshal(raw[i]); read[i].invalid == nil {
-					read[i].started = e.Started
-					read[i].x, read[i].err = e.interaction(polly)
-				}
-			}
-		})
-	}
-	workers.Wait()
+	ordered.Each(len(raw), size, func(i int) {
+		var e harEntry
+		if read[i].invalid = e.unmarshal(raw[i]); read[i].invalid == nil {
+			read[i].started = e.Started
+			read[i].x, read[i].err = e.interaction(polly)
+		}
+	})
 	return read
 }
 
@@ -200,39 +191,50 @@ func readHARMembers(d *jsonio.Dec) *harMembers {
 // unmarshal decodes an entry, which is valid JSON. Package encoding/json takes long for long strings,
 // so it gets the entry with empty bodies.
 func (e *harEntry) unmarshal(raw []byte) error {
-	const request, response = "/request/postData/text", "/response/content/text"
-	texts := map[string]string{}
 	var short []byte
 	copied := 0 // of raw
 	d := jsonio.NewValidDec(jsonio.View(raw))
-	var members func(path string)
-	members = func(path string) {
-		for name := range d.Members() {
-			at, c := path+"/"+name, d.Peek()
-			switch {
-			case c == '"' && (at == request || at == response):
-				short = append(append(short, raw[copied:d.Offset()]...), `""`...)
-				texts[at], copied = d.String(), d.Offset()
-			case c == '{' && (strings.HasPrefix(request, at) || strings.HasPrefix(response, at)):
-				members(at)
-			default:
-				d.Skip()
+	var cut func(path ...string) *string // returns the last string at the path; nil if there is none
+	cut = func(path ...string) (text *string) {
+		switch c := d.Peek(); {
+		case c == '"' && len(path) == 0:
+			short = append(append(short, raw[copied:d.Offset()]...), `""`...)
+			text = new(d.String())
+			copied = d.Offset()
+		case c == '{' && len(path) > 0:
+			for name := range d.Members() {
+				if name == path[0] {
+					text = cmp.Or(cut(path[1:]...), text)
+				} else {
+					d.Skip()
+				}
 			}
+		default:
+			d.Skip()
 		}
+		return text
 	}
-	if d.Peek() == '{' {
-		members("")
+	var sent, got *string
+	for name := range d.Members() {
+		switch name {
+		case "request":
+			sent = cmp.Or(cut("postData", "text"), sent)
+		case "response":
+			got = cmp.Or(cut("content", "text"), got)
+		default:
+			d.Skip()
+		}
 	}
 	if json.Unmarshal(append(short, raw[copied:]...), e) != nil {
 		return json.Unmarshal(raw, e) // for the place of the error
 	}
-	restore := func(body *harBody, at string) {
-		if text, ok := texts[at]; ok && body != nil && body.Text != nil && *body.Text == "" {
-			body.Text = &text
+	restore := func(body *harBody, text *string) {
+		if text != nil && body != nil && body.Text != nil && *body.Text == "" {
+			body.Text = text
 		}
 	}
-	restore(e.Request.PostData, request)
-	restore(&e.Response.Content.harBody, response)
+	restore(e.Request.PostData, sent)
+	restore(&e.Response.Content.harBody, got)
 	return nil
 }
 
@@ -346,21 +348,22 @@ func (c *harBody) form() ([]byte, error) {
 	return []byte(strings.Join(pairs, "&")), nil
 }
 
-// harHeader omits the pseudo-header fields of HTTP/2. Browsers join headers with the same
-// name, such as Set-Cookie, by newlines.
+// harHeader sorts the fields by their names and omits the pseudo-header fields of HTTP/2. Browsers
+// join headers with the same name, such as Set-Cookie, by newlines.
 func harHeader(fields []harField) http.Header {
-	h := headers{}
+	slices.SortStableFunc(fields, func(a, b harField) int { return strings.Compare(a.Name, b.Name) })
+	h := make(http.Header, len(fields))
 	for _, f := range fields {
 		if strings.HasPrefix(f.Name, ":") {
 			continue
 		}
 		for _, v := range f.Value {
 			for line := range strings.SplitSeq(v, "\n") {
-				h[f.Name] = append(h[f.Name], line)
+				h.Add(f.Name, line)
 			}
 		}
 	}
-	return h.header()
+	return h
 }
 
 // harProtos are other names of protocols.

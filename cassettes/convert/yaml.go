@@ -280,10 +280,12 @@ func (v *values) UnmarshalYAML(n *yaml.Node) error {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *values) UnmarshalJSON(src []byte) error {
-	*v = values{""}
 	if src[0] == '"' {
-		return json.Unmarshal(src, &(*v)[0])
+		d := jsonio.NewValidDec(jsonio.View(src))
+		*v = values{strings.Clone(d.String())}
+		return nil
 	}
+	*v = values{""}
 	return json.Unmarshal(src, (*[]string)(v))
 }
 

@@ -2,7 +2,6 @@
 package decompress
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -28,18 +27,19 @@ var ZstdOptions = []zstd.DOption{zstd.WithDecoderMaxWindow(maxWindow), zstd.With
 // NewReader returns a reader of the decompressed content of r. It detects the compression
 // by the first bytes; compressed is false if r is not compressed.
 func NewReader(r io.Reader) (content io.Reader, compressed bool, err error) {
-	br := bufio.NewReader(r)
-	magic, err := br.Peek(len(zstdMagic))
-	if err != nil && !errors.Is(err, io.EOF) {
+	magic := make([]byte, len(zstdMagic))
+	n, err := io.ReadFull(r, magic)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, false, err
 	}
+	all := io.MultiReader(bytes.NewReader(magic[:n]), r)
 	switch {
 	case bytes.HasPrefix(magic, gzipMagic):
-		content, err = gzip.NewReader(br)
+		content, err = gzip.NewReader(all)
 		return content, true, err
-	case bytes.Equal(magic, zstdMagic), len(magic) == 4 && magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:], skipMagic):
-		content, err = zstd.NewReader(br, ZstdOptions...)
+	case bytes.Equal(magic, zstdMagic), magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:], skipMagic):
+		content, err = zstd.NewReader(all, ZstdOptions...)
 		return content, true, err
 	}
-	return br, false, nil
+	return all, false, nil
 }

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/format"
-	"github.com/looptape/looptape/trace/importer/internal/ordered"
 )
 
 const (

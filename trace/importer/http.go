@@ -22,12 +22,12 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/internal/eventstream"
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/importer/internal/body"
 	"github.com/looptape/looptape/trace/importer/internal/message"
-	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -111,22 +112,20 @@ func checkFiles(m *cli.Meter, files []cli.Recording, allowEmpty bool) *report {
 	for i := range results {
 		results[i] = make(chan *report, 1)
 	}
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	go func() {
-		for i, f := range files {
-			slots <- struct{}{}
-			go func() {
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		go func() {
+			for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
 				r := newReport(allowEmpty)
 				prefix := ""
 				if len(files) > 1 {
-					prefix = f.Name + ": "
+					prefix = files[i].Name + ": "
 				}
-				r.file(m, f, prefix)
+				r.file(m, files[i], prefix)
 				results[i] <- r
-				<-slots
-			}()
-		}
-	}()
+			}
+		}()
+	}
 	all := newReport(allowEmpty)
 	read := map[string]bool{} // whether a file of a folder is a recording
 	for i, result := range results {

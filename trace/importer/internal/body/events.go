@@ -14,7 +14,10 @@ import (
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
-// ofEvent returns the protocol of a stream with this event.
+// EventMembers are members of which each event that may begin a streaming response has one.
+var EventMembers = []string{"type", "candidates", "usageMetadata", "promptFeedback", "choices", "done"}
+
+// ofEvent returns the protocol of a stream with this event. Each such event has one of [EventMembers].
 func ofEvent(data json.RawMessage) *Protocol {
 	switch kind := tree.Scalar(data, "type"); {
 	case strings.HasPrefix(kind, "response."):

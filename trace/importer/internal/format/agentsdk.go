@@ -16,10 +16,10 @@ func SniffAgentSDK(h *Head) (Layout, bool) {
 		isList := bytes.HasPrefix(h.Bytes, []byte("messages:")) || bytes.Contains(h.Bytes, []byte("\nmessages:"))
 		return Layout{YAML: true}, isList && h.Contains("type: control_re", "parent_tool_use_id:", "apiKeySource:")
 	}
-	marks := h.Contains(`"control_request"`, `"control_response"`, `"parent_tool_use_id"`, `"apiKeySource"`)
 	line := h.Has("type") && h.Has("session_id", "request_id", "response", "parent_tool_use_id")
 	list := h.Object && h.Has("messages") && !h.Has("model")
-	return Layout{Array: true}, marks && (line || list || h.Has("direction"))
+	return Layout{Array: true}, (line || list || h.Has("direction")) &&
+		h.Contains(`"control_request"`, `"control_response"`, `"parent_tool_use_id"`, `"apiKeySource"`)
 }
 
 // sdkRecords are the types of messages that are not part of the conversation, of SDKMessage in

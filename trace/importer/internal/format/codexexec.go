@@ -13,8 +13,8 @@ import (
 
 // SniffCodexExec recognizes the events of codex exec --json, one per line.
 func SniffCodexExec(h *Head) (Layout, bool) {
-	events := h.Contains(`"thread.started"`, `"turn.started"`, `"item.started"`, `"item.completed"`)
-	return Layout{Array: true}, events && h.Object && h.Has("type") && (h.Has("thread_id", "item") || len(h.Keys) == 1)
+	event := h.Object && h.Has("type") && (h.Has("thread_id", "item") || len(h.Keys) == 1)
+	return Layout{Array: true}, event && h.Contains(`"thread.started"`, `"turn.started"`, `"item.started"`, `"item.completed"`)
 }
 
 // codexExecRecords are the types of events without items of the conversation, of ThreadEvent in

@@ -6,19 +6,19 @@ import (
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/message"
-	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
 // SniffLangChain recognizes messages of LangChain: a list of them, one per line, or an object such
 // as a state of LangGraph with a list of them.
 func SniffLangChain(h *Head) (Layout, bool) {
-	marks := h.Contains(`"additional_kwargs"`, `"response_metadata"`, `"type":"human"`, `"type": "human"`, `"type":"ai"`, `"type": "ai"`, `"lc":1`, `"lc": 1`)
 	state := h.Has("messages", "values", "channel_values")
 	m := h.Has("type") && !h.Has("role") && h.Has("content", "data", "lc") && !h.Has("parentUuid", "payload", "event")
-	return Layout{Array: true}, marks && (state || m || h.Nested)
+	return Layout{Array: true}, (state || m || h.Nested) &&
+		h.Contains(`"additional_kwargs"`, `"response_metadata"`, `"type":"human"`, `"type": "human"`, `"type":"ai"`, `"type": "ai"`, `"lc":1`, `"lc": 1`)
 }
 
 // langChain reads messages of LangChain. Each state and each list is a run; messages on lines of

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/protocol"
-	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 

@@ -32,10 +32,10 @@ type Head struct {
 	values []byte // the first byte of the value of each of Keys; 0 if it is not there
 }
 
-// NewHead parses the beginning of a recording.
+// NewHead parses the beginning of a recording, whose memory it uses.
 func NewHead(b []byte) *Head {
 	h := &Head{Bytes: b}
-	text := strings.TrimLeft(string(b), " \t\r\n")
+	text := strings.TrimLeft(jsonio.View(b), " \t\r\n")
 	if isEvents(text) {
 		return h
 	}

@@ -16,10 +16,10 @@ import (
 // an array.
 func SniffStream(h *Head) (Layout, bool) {
 	if h.First != nil {
-		return runsInArray, body.IsEvent(h.First)
+		return runsInArray, h.Has(body.EventMembers...) && body.IsEvent(h.First)
 	}
 	long := h.Has("response") && h.Contains(`"response.created"`) || h.Has("choices") && h.Contains(`"chat.completion.chunk"`)
-	return runsInArray, long || isEvents(strings.TrimLeft(string(h.Bytes), " \t\r\n"))
+	return runsInArray, long || isEvents(strings.TrimLeft(jsonio.View(h.Bytes), " \t\r\n"))
 }
 
 // isEvents reports whether a text begins as server-sent events do.

@@ -19,9 +19,8 @@ import (
 // SniffLangfuse recognizes traces of Langfuse: downloads of its pages, which are objects with the
 // members trace and observations, and traces of its API (GET /api/public/traces/{id}).
 func SniffLangfuse(h *format.Head) (format.Layout, bool) {
-	ids := h.Contains(`"projectId"`, `"parentObservationId"`, `"htmlPath"`)
-	spans := h.Contains(`"resourceSpans"`, `"scopeSpans"`)
-	return format.Layout{Elements: true}, h.Has("trace", "observations") && h.Contains(`"observations"`, `"trace"`) && ids && !spans
+	return format.Layout{Elements: true}, h.Has("trace", "observations") && h.Contains(`"observations"`, `"trace"`) &&
+		h.Contains(`"projectId"`, `"parentObservationId"`, `"htmlPath"`) && !h.Contains(`"resourceSpans"`, `"scopeSpans"`)
 }
 
 // Langfuse reads a trace with its observations (packages/shared/src/domain/observations.ts in

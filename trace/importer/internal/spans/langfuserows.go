@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
-	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -18,8 +18,8 @@ func SniffLangfuseRows(h *format.Head) (format.Layout, bool) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(h.Keys, name) })
 	}
-	parent := has("parentObservationId", "parent_observation_id") || !h.CSV && h.Contains(`"parentObservationId"`, `"parent_observation_id"`)
-	observations := has("traceId", "trace_id") && parent && !has("observations")
+	observations := has("traceId", "trace_id") && !has("observations") &&
+		(has("parentObservationId", "parent_observation_id") || !h.CSV && h.Contains(`"parentObservationId"`, `"parent_observation_id"`))
 	traces := has("id") && has("timestamp") && has("bookmarked") && has("input", "output", "sessionId", "session_id")
 	return format.Layout{Array: true}, observations || traces
 }

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/modelcall"
-	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/format"
-	"github.com/looptape/looptape/trace/importer/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 

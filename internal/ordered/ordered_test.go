@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/looptape/looptape/trace/importer/internal/ordered"
+	"github.com/looptape/looptape/internal/ordered"
 )
 
 // All results are given in the order of the tasks, up to the last one that is wanted.
