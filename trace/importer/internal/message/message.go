@@ -391,13 +391,9 @@ func (r *Reader) result(f fields) llm.Message {
 // (packages/provider-utils/src/types/content-part.ts).
 func isResults(parts []llm.Part) bool {
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p llm.Part) bool {
-		switch p := p.(type) {
-		case llm.ToolResult:
-			return false
-		case llm.Unknown:
-			return p.Kind != "openai.tool-approval-response"
-		}
-		return true
+		_, isResult := p.(llm.ToolResult)
+		u, _ := p.(llm.Unknown)
+		return !isResult && u.Kind != "openai.tool-approval-response"
 	})
 }
 
