@@ -14,6 +14,8 @@ import (
 // folder is the working folder. os.Root keeps each operation in it.
 type folder struct{ root *os.Root }
 
+var errNoPath = errors.New("the path leads out of the working folder: use a path below it, without \"..\"")
+
 // clean returns a path in the form of package fs.
 func clean(name string) (string, error) {
 	if name == "" {
@@ -100,8 +102,8 @@ func reason(name string, err error) error {
 	return fmt.Errorf("%q: %w", name, err)
 }
 
-// walk calls visit for each file and folder below a path in lexical order, with at most limit
-// entries. It omits hidden ones, does not follow links, and does not enter folders that cannot be read. It reports whether there was more.
+// walk calls visit for at most limit files and folders below a path, in lexical order. It omits hidden ones and
+// folders that cannot be read, and does not follow links. It reports whether there are more.
 func (f *folder) walk(p string, limit int, visit func(p string, d fs.DirEntry) error) (more bool, err error) {
 	n := 0
 	err = fs.WalkDir(f.root.FS(), p, func(at string, d fs.DirEntry, err error) error {

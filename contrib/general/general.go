@@ -13,10 +13,10 @@
 package general
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -166,6 +166,17 @@ func cut(text string) string {
 	return text[:end] + fmt.Sprintf("\n[cut: only the first %d bytes are here]", end)
 }
 
+// limitedBuffer keeps the first bytes that are written to it, and discards the others. It does not embed its
+// buffer, because io.Copy would use the method ReadFrom of that, which has no limit.
+type limitedBuffer struct{ kept bytes.Buffer }
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	b.kept.Write(p[:min(len(p), max(0, maxOutput+utf8.UTFMax-b.kept.Len()))])
+	return len(p), nil
+}
+
+func (b *limitedBuffer) text() string { return cut(strings.ToValidUTF8(b.kept.String(), "\uFFFD")) }
+
 // isBinary reports whether data is not text: it is not UTF-8 or has a zero byte.
 func isBinary(data string) bool { return strings.IndexByte(data, 0) >= 0 || !utf8.ValidString(data) }
 
@@ -173,8 +184,6 @@ func isBinary(data string) bool { return strings.IndexByte(data, 0) >= 0 || !utf
 func limited(n *int, ifNone, most int) int {
 	return max(1, min(most, *cmp.Or(n, &ifNone)))
 }
-
-var errNoPath = errors.New("the path leads out of the working folder: use a path below it, without \"..\"")
 
 // argument returns a text member of the arguments of a call, or "".
 func argument(arguments, name string) string {

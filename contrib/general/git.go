@@ -1,7 +1,6 @@
 package general
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/looptape/looptape/loop"
 )
@@ -144,18 +142,6 @@ func (g *gitTools) exec(ctx context.Context, args []string) (string, error) {
 	}
 	return stdout.text(), nil
 }
-
-// limitedBuffer keeps the first bytes that are written to it, and discards the others.
-type limitedBuffer struct {
-	bytes.Buffer
-}
-
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), max(0, maxOutput+utf8.UTFMax-b.Len()))])
-	return len(p), nil
-}
-
-func (b *limitedBuffer) text() string { return cut(strings.ToValidUTF8(b.String(), "\uFFFD")) }
 
 type noArguments struct{}
 

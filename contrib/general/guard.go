@@ -9,11 +9,8 @@ import (
 )
 
 // dangerous returns why a shell command must not run, or "". It reads the command with a parser of
-// bash, and looks into eval and sh -c. It knows the usual forms only: it is a second line of defense, and no
-// sandbox.
-func dangerous(command string) string { return (&guard{}).script(command, 0) }
-
-type guard struct{ why string }
+// bash, and also reads the arguments of eval and sh -c. It detects the usual forms only: it is no sandbox.
+func dangerous(command string) string { return dangerousScript(command, 0) }
 
 // The reasons why a command is refused.
 const (
@@ -31,7 +28,8 @@ const (
 // maxNested limits scripts within scripts, such as sh -c "sh -c …".
 const maxNested = 8
 
-func (g *guard) script(text string, depth int) string {
+// dangerousScript is dangerous for a script within as many others as depth.
+func dangerousScript(text string, depth int) (why string) {
 	if depth > maxNested {
 		return whyNested
 	}
@@ -40,10 +38,12 @@ func (g *guard) script(text string, depth int) string {
 		return whyInvalid
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
-		why := ""
+		if why != "" {
+			return false
+		}
 		switch n := n.(type) {
 		case *syntax.CallExpr:
-			why = g.call(n.Args, depth)
+			why = dangerousCall(n.Args, depth)
 		case *syntax.BinaryCmd:
 			if (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && downloads(n.X) && runs(n.Y) {
 				why = whyDownload
@@ -57,12 +57,9 @@ func (g *guard) script(text string, depth int) string {
 				why = whyDisk
 			}
 		}
-		if g.why == "" {
-			g.why = why
-		}
-		return g.why == ""
+		return true
 	})
-	return g.why
+	return why
 }
 
 func isOutput(op syntax.RedirOperator) bool {
@@ -148,8 +145,8 @@ func wordsOf(args []*syntax.Word) (words []string) {
 	return withoutPrefixes(words)
 }
 
-// call returns why a simple command must not run.
-func (g *guard) call(args []*syntax.Word, depth int) string {
+// dangerousCall returns why a simple command must not run.
+func dangerousCall(args []*syntax.Word, depth int) string {
 	words := wordsOf(args)
 	if len(words) == 0 {
 		return ""
@@ -175,11 +172,11 @@ func (g *guard) call(args []*syntax.Word, depth int) string {
 	case name == "killall5", name == "kill" && len(rest) > 1 && slices.Contains(rest[1:], "-1"):
 		return whySignal
 	case name == "eval":
-		return g.nested(args, strings.Join(rest, " "), depth)
+		return nested(args, strings.Join(rest, " "), depth)
 	case isShell(name):
 		for i, a := range rest[:max(0, len(rest)-1)] {
 			if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.HasSuffix(a, "c") {
-				return g.nested(args, rest[i+1], depth)
+				return nested(args, rest[i+1], depth)
 			}
 		}
 		if substitutesDownload(args) {
@@ -190,11 +187,11 @@ func (g *guard) call(args []*syntax.Word, depth int) string {
 }
 
 // nested returns why a script in an argument must not run.
-func (g *guard) nested(args []*syntax.Word, script string, depth int) string {
+func nested(args []*syntax.Word, script string, depth int) string {
 	if substitutesDownload(args) {
 		return whyDownload
 	}
-	if why := (&guard{}).script(script, depth+1); why != whyInvalid {
+	if why := dangerousScript(script, depth+1); why != whyInvalid {
 		return why
 	}
 	return "" // words that are known only when it runs
@@ -280,7 +277,8 @@ func startsOf(args []string) []string {
 	return args
 }
 
-// isSystemPath reports whether a path is the root, a folder of the system, or a home folder, or has all that is in one.
+// isSystemPath reports whether a path is the root, a folder of the system or a home folder, or a pattern for
+// all of its content.
 func isSystemPath(p string) bool {
 	p = strings.TrimSuffix(strings.TrimSuffix(p, "*"), ".")
 	if p == "" {

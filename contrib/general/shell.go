@@ -32,8 +32,8 @@ type Outcome struct {
 
 // Limits of a command.
 const (
-	shellTimeout = 60 * time.Second
-	maxTimeout   = 900 // seconds
+	shellTimeout = 60 // seconds
+	maxTimeout   = 900
 )
 
 type shellArguments struct {
@@ -73,7 +73,7 @@ func guarded(next loop.ToolFunc) loop.ToolFunc {
 }
 
 func runShell(ctx context.Context, run Runner, dir string, a shellArguments) (string, error) {
-	seconds := limited(a.Timeout, int(shellTimeout/time.Second), maxTimeout)
+	seconds := limited(a.Timeout, shellTimeout, maxTimeout)
 	limit, cancel := context.WithTimeoutCause(ctx, time.Duration(seconds)*time.Second, errTimeout) //nolint:forbidigo // a process runs in real time
 	defer cancel()
 	out, err := run(limit, Command{Script: a.Command, Stdin: a.Stdin, Dir: dir})

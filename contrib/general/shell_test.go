@@ -132,6 +132,7 @@ func TestShellGuard(t *testing.T) {
 		"it starts copies of itself without end":               {":(){ :|:& };:", "f() { f | f & }; f", "bomb() { bomb & bomb & }; bomb"},
 		"it stops the machine":                                 {"shutdown -h now", "reboot", "init 0", "systemctl poweroff", "halt"},
 		"it sends a signal to all processes":                   {"kill -9 -1", "kill -TERM -1", "kill -s KILL -- -1", "killall5"},
+		"it has too many commands within commands":             {strings.Repeat("eval ", 10) + "ls"},
 		"it is not a valid shell command":                      {"echo 'a", "if"},
 	} {
 		for _, c := range commands {
