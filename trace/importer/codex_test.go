@@ -58,7 +58,7 @@ func TestCodex(t *testing.T) {
 	}{
 		"plain": {codexExample, want}, "zstd": {string(zstandard(t, codexExample)), want},
 		// The count of the tokens ends a response, and a repeated one does not.
-		"two responses": {rolloutOf("call", 1, 1, "message", 2, 2, "message", "message"), []string{`s assistant:[a f{}] assistant:(message) assistant:(message)(message) {"input_tokens":2,"output_tokens":0}`}},
+		"two responses": {rolloutOf("call", 1, "message", 1, "message", 2, "message"), []string{`s assistant:[a f{}] assistant:(message)(message) assistant:(message) {"input_tokens":2,"output_tokens":0}`}},
 		"two rollouts":  {codexExample + second, append(want[:1:1], "z")},
 		"the first versions": {`{"id":"o","timestamp":"t","instructions":null,"git":{}}
 {"record_type":"state"}
