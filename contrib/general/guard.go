@@ -28,7 +28,7 @@ const (
 // maxNested limits scripts within scripts, such as sh -c "sh -c …".
 const maxNested = 8
 
-// dangerousScript is dangerous for a script within as many others as depth.
+// dangerousScript is dangerous for a script within others, depth of them.
 func dangerousScript(text string, depth int) (why string) {
 	if depth > maxNested {
 		return whyNested
