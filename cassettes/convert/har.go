@@ -154,7 +154,7 @@ type harMembers struct {
 	entries      []json.RawMessage
 }
 
-// readHARMembers reads a log, which is valid JSON.
+// readHARMembers reads a log.
 func readHARMembers(d *jsonio.Dec) *harMembers {
 	m, isList := &harMembers{}, true
 	d.Peek() // skips white space

@@ -134,24 +134,15 @@ func (r *reader) yamlError(err error) error {
 }
 
 func (r *reader) json(src []byte) error {
-	if !jsonio.Valid(src) {
+	log, hasInteractions, ok := readMembers(src)
+	if !ok {
 		var top any
 		if err := json.Unmarshal(src, &top); err != nil {
 			return r.jsonError(err, len(r.src)-len(src))
 		}
 		src = validUTF8(src)
 		r.src = src
-	}
-	var log *harMembers
-	var hasInteractions bool
-	d := jsonio.NewValidDec(jsonio.View(src))
-	for name := range d.Members() {
-		if strings.EqualFold(name, "log") {
-			log = readHARMembers(&d)
-			continue
-		}
-		hasInteractions = hasInteractions || strings.EqualFold(name, "interactions")
-		d.Skip()
+		log, hasInteractions, _ = readMembers(src)
 	}
 	switch {
 	case log != nil:
@@ -160,8 +151,22 @@ func (r *reader) json(src []byte) error {
 		return ErrUnknown
 	}
 	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file would be written as YAML
-	d = jsonio.NewValidDec(jsonio.View(src))
+	d := jsonio.NewValidDec(jsonio.View(src))
 	return r.document(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{nodeOf(&d)}})
+}
+
+// readMembers finds the known members of a file; ok is false if the file is not valid JSON.
+func readMembers(src []byte) (log *harMembers, hasInteractions, ok bool) {
+	d := jsonio.NewDec(jsonio.View(src))
+	for name := range d.Members() {
+		if strings.EqualFold(name, "log") {
+			log = readHARMembers(&d)
+			continue
+		}
+		hasInteractions = hasInteractions || strings.EqualFold(name, "interactions")
+		d.Skip()
+	}
+	return log, hasInteractions, d.End() == nil && jsonio.ValidUTF8(src)
 }
 
 // validUTF8 replaces each byte that is not part of UTF-8, as package encoding/json does.

@@ -53,7 +53,7 @@ func ProtocolOf(address string) (p protocol.Protocol, path string) {
 // hasPrompt reports whether the body of a request may have one of the protocol: a JSON object needs
 // a member of which each request of the protocol has one.
 func hasPrompt(p protocol.Protocol, body []byte) bool {
-	d := jsonio.NewDec(string(body))
+	d := jsonio.NewDec(jsonio.View(body))
 	if d.Peek() != '{' {
 		return true
 	}

@@ -171,9 +171,6 @@ func (s *Source) inspect(e *task) {
 	add := func(format string, args ...any) {
 		e.Unknown = append(e.Unknown, s.exchangeError(&e.Exchange, fmt.Errorf(format, args...)))
 	}
-	if n := body.Alternatives(e.Body); n > 1 {
-		add("the response has %d alternatives, and only the first is read", n)
-	}
 	for _, what := range body.Unread(e.Body) {
 		add("%s", what)
 	}

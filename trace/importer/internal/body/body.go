@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -447,8 +448,11 @@ func finished(r *llm.Response, ok bool) (*llm.Response, error) {
 	return r, nil
 }
 
-func number(raw json.RawMessage, names ...string) (n int64) {
-	_ = json.Unmarshal(tree.Member(raw, names...), &n) // 0 for any other value
+func number(raw json.RawMessage, names ...string) int64 {
+	n, err := strconv.ParseInt(jsonio.View(tree.Member(raw, names...)), 10, 64)
+	if err != nil {
+		return 0 // any other value
+	}
 	return n
 }
 

@@ -83,12 +83,12 @@ func events(text []byte) (next func() (sse.Event, error), first json.RawMessage)
 	return reader().Next, first
 }
 
-// eventData yields the data of the events of a stream that are JSON.
+// eventData yields the data of the events of a stream that are JSON. They stay until the next one.
 func eventData(text []byte) iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		next, _ := events(text)
 		for ev, err := next(); err == nil; ev, err = next() {
-			if jsonio.ValidSyntax(ev.Data) && !yield(bytes.Clone(ev.Data)) {
+			if jsonio.ValidSyntax(ev.Data) && !yield(ev.Data) {
 				return
 			}
 		}
@@ -109,10 +109,10 @@ func Usage(text []byte) json.RawMessage {
 	for data := range eventData(text) {
 		for name, value := range tree.Members(usageOf(data)) {
 			if counts[name] == nil {
-				names = append(names, name)
+				names = append(names, strings.Clone(name))
 			}
 			if !tree.IsNull(value) || counts[name] == nil {
-				counts[name] = value
+				counts[strings.Clone(name)] = bytes.Clone(value)
 			}
 		}
 	}
@@ -187,14 +187,14 @@ func UnknownEvents(p protocol.Protocol, text []byte) (unknown []llm.Unknown) {
 		kind, index := tree.Scalar(data, "type"), number(data, "index")
 		switch kind {
 		case "content_block_start":
-			blocks[index] = tree.Scalar(data, "content_block", "type")
+			blocks[index] = strings.Clone(tree.Scalar(data, "content_block", "type"))
 		case "content_block_delta":
 			if slices.Contains([]string{"text", "thinking", "tool_use", "server_tool_use"}, blocks[index]) {
 				kind = tree.Scalar(data, "delta", "type")
 			}
 		}
 		if kind != "" && !slices.Contains(anthropicEvents, kind) {
-			unknown = append(unknown, llm.Unknown{Kind: strings.Clone(kind), Raw: data})
+			unknown = append(unknown, llm.Unknown{Kind: strings.Clone(kind), Raw: bytes.Clone(data)})
 		}
 	}
 	return unknown
@@ -208,25 +208,4 @@ func usageOf(data json.RawMessage) json.RawMessage {
 		}
 	}
 	return nil
-}
-
-// Alternatives returns the number of alternative responses in a body: the choices of Chat
-// Completions or Completions, or the candidates of Gemini. Only the first is read.
-func Alternatives(text []byte) (n int) {
-	count := func(data json.RawMessage) {
-		for i, choice := range tree.Elements(tree.First(data, "choices", "candidates")) {
-			n = max(n, i+1, int(number(choice, "index"))+1)
-		}
-	}
-	if jsonio.ValidSyntax(text) {
-		count(text)
-		return n
-	}
-	if !bytes.Contains(text, []byte(`"choices"`)) && !bytes.Contains(text, []byte(`"candidates"`)) {
-		return 0
-	}
-	for data := range eventData(text) {
-		count(data)
-	}
-	return n
 }

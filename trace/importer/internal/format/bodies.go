@@ -23,9 +23,6 @@ func SniffBodies(h *Head) (Layout, bool) {
 // setResponse sets the messages, the answer and the usage of a run with one response, which has
 // this body.
 func (r *Run) setResponse(response *llm.Response, text []byte) {
-	if n := body.Alternatives(text); n > 1 {
-		r.ReportUnknown("", "the response has %d alternatives, and only the first is read", n)
-	}
 	for _, what := range body.Unread(text) {
 		r.ReportUnknown("", "%s", what)
 	}
