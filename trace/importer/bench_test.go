@@ -2,12 +2,14 @@ package importer_test
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/looptape/looptape/cassettes/convert"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
@@ -18,6 +20,7 @@ import (
 // spans follow each other there, and each has all steps so far.
 type template struct {
 	steps                 int // of a run; 0 means 8
+	lines                 int // of a result; 0 means 140
 	file, run, span, step string
 }
 
@@ -28,7 +31,11 @@ const (
 	quotedStep = `{\"role\":\"assistant\",\"parts\":[{\"type\":\"tool_call\",\"id\":\"c#\",\"name\":\"read\",\"arguments\":{\"path\":\"a/b/c.go\"}}]},{\"role\":\"tool\",\"parts\":[{\"type\":\"tool_call_response\",\"id\":\"c#\",\"response\":\"QUOTED\"}]}`
 	geminiStep = `{"role":"model","parts":[{"functionCall":{"name":"read","args":{"path":"a/b/c.go"}}}]},{"role":"user","parts":[{"functionResponse":{"name":"read","response":{"result":"LONG"}}}]}`
 	adkInvoked = `{"invocation_id":"i#","user_content":{"parts":[{"text":"LONG"}],"role":"user"},"final_response":{"parts":[{"text":"LONG"}],"role":"model"},"intermediate_data":{"tool_uses":[{"args":{"path":"a/b/c.go"},"name":"read"}],"intermediate_responses":[]},"creation_timestamp":1.5}`
-	userLine   = `{"role":"user","content":"Please read the file."}`
+	// A response of Chat Completions, an event of a streaming one, and its end.
+	benchResponse = `{\"id\":\"x\",\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"Done.\"},\"finish_reason\":\"stop\"}]}`
+	benchEvent    = `data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1773346158,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" words\"},\"logprobs\":null,\"finish_reason\":null}]}\n\n`
+	benchEnd      = `data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n`
+	userLine      = `{"role":"user","content":"Please read the file."}`
 )
 
 // templates are the recordings of BenchmarkImport, by format.
@@ -69,15 +76,42 @@ var templates = map[string]template{
 	"rows":          {file: "RUNS", run: `{"id":"#","question":"LONG","answer":"LONG","reward":1,"x":[STEPS]}` + "\n", step: `"LONG"`},
 	"tau-bench":     {file: "[RUNS]", run: `{"task_id":#,"trial":0,"reward":1.0,"info":{"task":{"actions":[{"name":"read","kwargs":{"path":"a"}}]}},"traj":[` + userLine + `,STEPS]}`, step: chatStep},
 	"har": {file: `{"log":{"version":"1.2","creator":{"name":"c","version":"1"},"entries":[RUNS]}}`, steps: 4, run: `{"startedDateTime":"2026-01-01T00:00:00Z","time":1,"request":{"method":"POST","url":"https://api.openai.com/v1/chat/completions","httpVersion":"HTTP/1.1","headers":[{"name":"Content-Type","value":"application/json"}],"queryString":[],"cookies":[],"headersSize":-1,"bodySize":-1,"postData":{"mimeType":"application/json","text":"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"},STEPS]}"}},` +
-		`"response":{"status":200,"statusText":"OK","httpVersion":"HTTP/1.1","headers":[{"name":"Content-Type","value":"application/json"}],"cookies":[],"redirectURL":"","headersSize":-1,"bodySize":-1,"content":{"size":1,"mimeType":"application/json","text":"{\"id\":\"x\",\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"Done.\"},\"finish_reason\":\"stop\"}]}"}},"cache":{},"timings":{"send":0,"wait":1,"receive":0}}`,
+		`"response":{"status":200,"statusText":"OK","httpVersion":"HTTP/1.1","headers":[{"name":"Content-Type","value":"application/json"}],"cookies":[],"redirectURL":"","headersSize":-1,"bodySize":-1,"content":{"size":1,"mimeType":"application/json","text":"` + benchResponse + `"}},"cache":{},"timings":{"send":0,"wait":1,"receive":0}}`,
 		step: `{\"role\":\"assistant\",\"content\":\"Let me look.\",\"tool_calls\":[{\"id\":\"c#\",\"type\":\"function\",\"function\":{\"name\":\"read\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c#\",\"content\":\"QUOTED\"}`},
-	"vcrpy": {file: `{"version":1,"interactions":[RUNS]}`, steps: 4, run: `{"request":{"method":"POST","uri":"https://api.openai.com/v1/chat/completions","headers":{"Content-Type":["application/json"]},"body":"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"},STEPS]}"},"response":{"status":{"code":200,"message":"OK"},"headers":{"Content-Type":["application/json"]},"body":{"string":"{\"id\":\"x\",\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"Done.\"},\"finish_reason\":\"stop\"}]}"}}}`,
+	"vcrpy": {file: `{"version":1,"interactions":[RUNS]}`, steps: 4, run: `{"request":{"method":"POST","uri":"https://api.openai.com/v1/chat/completions","headers":{"Content-Type":["application/json"]},"body":"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"},STEPS]}"},"response":{"status":{"code":200,"message":"OK"},"headers":{"Content-Type":["application/json"]},"body":{"string":"` + benchResponse + `"}}}`,
 		step: `{\"role\":\"assistant\",\"content\":\"Let me look.\",\"tool_calls\":[{\"id\":\"c#\",\"type\":\"function\",\"function\":{\"name\":\"read\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c#\",\"content\":\"QUOTED\"}`},
+}
+
+// streaming returns a recording of HTTP whose responses are streams of 200 events.
+func (t template) streaming() template {
+	request, response, _ := strings.Cut(t.run, `"response":`)
+	response = strings.NewReplacer("application/json", "text/event-stream", benchResponse, strings.Repeat(benchEvent, 200)+benchEnd).Replace(response)
+	t.run, t.steps = request+`"response":`+response, 1
+	return t
+}
+
+// small returns a recording whose runs have about 5 kB.
+func (t template) small() template {
+	t.lines = 20
+	return t
+}
+
+// cassette converts a recording of HTTP.
+func cassette(tb testing.TB, file []byte) []byte {
+	r, err := convert.Parse("file", file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	text, _, err := convert.Write(convert.Cassette, r.Metadata, r.Interactions)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
 }
 
 // generate returns a recording of at least a size.
 func (t template) generate(size int) []byte {
-	long := strings.Repeat(`x = \"1\"; // line of a file\n`, 140)
+	long := strings.Repeat(`x = \"1\"; // line of a file\n`, cmp.Or(t.lines, 140))
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(long)
 	steps := t.steps
 	if steps == 0 {
@@ -194,6 +228,16 @@ func BenchmarkImport(b *testing.B) {
 	const size = 4 << 20
 	b.Run("trace", func(b *testing.B) { benchmarkImport(b, "trace", traceFile(b, size, 140)) })
 	b.Run("trace-small", func(b *testing.B) { benchmarkImport(b, "trace", traceFile(b, size, 1)) })
+	for _, format := range []string{"har", "vcrpy"} {
+		b.Run(format+"-streaming", func(b *testing.B) { benchmarkImport(b, format, templates[format].streaming().generate(size)) })
+	}
+	b.Run("cassette", func(b *testing.B) { benchmarkImport(b, "cassette", cassette(b, templates["har"].generate(size))) })
+	b.Run("cassette-streaming", func(b *testing.B) {
+		benchmarkImport(b, "cassette", cassette(b, templates["har"].streaming().generate(size)))
+	})
+	for _, format := range []string{"har", "messages"} {
+		b.Run(format+"-small", func(b *testing.B) { benchmarkImport(b, format, templates[format].small().generate(1)) })
+	}
 	for _, format := range slices.Sorted(maps.Keys(templates)) {
 		b.Run(format, func(b *testing.B) { benchmarkImport(b, format, templates[format].generate(size)) })
 	}
