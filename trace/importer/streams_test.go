@@ -72,6 +72,24 @@ func TestStreamsInOneFile(t *testing.T) {
 	}
 }
 
+// A response of another model follows one of Ollama without an end. An exception of Bedrock, and an event that
+// looptape does not know, are reported.
+func TestStreamsWithoutEnd(t *testing.T) {
+	const ollama, bedrock = 5, 6
+	second := strings.ReplaceAll(streams[ollama], `"model":"m"`, `"model":"n"`)
+	_, want := runsIn(second)
+	if _, got := runsIn(firstHalf(streams[ollama]) + second); len(got) != 2 || !strings.Contains(got[0], "false") || got[1] != strings.Replace(want[0], "run-1", "run-2", 1) {
+		t.Errorf("Ollama: runs %q", got)
+	}
+	_, _, failed, _ := readAll(t, "x", []byte(firstHalf(streams[bedrock])+`{"throttlingException":{"message":"slow"}}`+"\n"))
+	if len(failed) != 1 || !strings.Contains(failed[0].Error(), "throttlingException") {
+		t.Errorf("an exception: errors %v", failed)
+	}
+	if got := unknownIn(t, streams[bedrock]+`{"novel":{}}`+"\n"); len(got) != 1 || !strings.Contains(got[0], `"novel"`) {
+		t.Errorf("an unknown event: reported %q", got)
+	}
+}
+
 // Without an id, a response ends with its finish reason, or with [DONE].
 func TestStreamsWithoutIDs(t *testing.T) {
 	const (

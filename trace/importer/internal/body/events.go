@@ -11,11 +11,12 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/sse"
+	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
 // EventMembers are members of which each event that may begin a streaming response has one.
-var EventMembers = []string{"type", "candidates", "usageMetadata", "promptFeedback", "choices", "done"}
+var EventMembers = []string{"type", "candidates", "usageMetadata", "promptFeedback", "choices", "done", converseStart}
 
 // ofEvent returns the protocol of a stream with this event. Each such event has one of [EventMembers].
 func ofEvent(data json.RawMessage) *Protocol {
@@ -34,12 +35,17 @@ func ofEvent(data json.RawMessage) *Protocol {
 		return byName("openai-chat")
 	case tree.Member(data, "message") != nil && tree.Member(data, "done") != nil:
 		return byName("ollama-chat")
+	case tree.Member(data, converseStart) != nil:
+		return byName("bedrock-converse")
 	}
 	return nil
 }
 
 // firstEvents are the types of the events that begin a response, in the protocols that have such types.
 var firstEvents = []string{"message_start", "message-start", "response.created"}
+
+// converseStart is the member of the first event of a stream of Bedrock Converse, whose events have no types.
+const converseStart = "messageStart"
 
 // IsEvent reports whether an object is an event that may begin a streaming response, and no whole
 // response.
@@ -59,8 +65,27 @@ func IsUnfinished(data json.RawMessage, protocol string) bool {
 		return one != nil && (tree.Member(one, "content") != nil || tree.Field(data, "usage_metadata") != nil) && !ends(data)
 	case "ollama-chat":
 		return !ends(data)
+	case "bedrock-converse":
+		return tree.Member(data, converseStart) != nil
 	}
 	return false
+}
+
+// LacksFinishReason reports whether a response of Gemini, as JSON, has content and no finish reason. Other
+// providers have responses without one.
+func LacksFinishReason(p protocol.Protocol, text []byte) bool {
+	const name = "gemini"
+	if p.Name() != name || !jsonio.ValidSyntax(text) {
+		return false
+	}
+	unfinished := IsUnfinished(text, name)
+	for _, chunk := range tree.Elements(text) {
+		if ends(chunk) {
+			return false
+		}
+		unfinished = unfinished || IsUnfinished(chunk, name)
+	}
+	return unfinished
 }
 
 // IsWhole reports whether an object is a whole request or response and not an event.
@@ -110,6 +135,7 @@ type Events struct {
 	text     []byte
 	typed    bool // the events of the protocol have types
 	id       string
+	model    string
 	content  bool // an event has content
 	ended    bool // an event has a finish reason
 	open     bool // an event has none
@@ -146,6 +172,9 @@ func (e *Events) add(data json.RawMessage) {
 	if e.protocol == nil || e.typed {
 		return
 	}
+	if e.model == "" {
+		e.model = strings.Clone(tree.Scalar(data, "model"))
+	}
 	if id := idOf(data); id != "" && id != e.id {
 		e.id = strings.Clone(id)
 	}
@@ -170,13 +199,15 @@ func (e *Events) Precede(data json.RawMessage) bool {
 		return false
 	}
 	kind := tree.Scalar(data, "type")
-	if slices.Contains(firstEvents, kind) {
+	if slices.Contains(firstEvents, kind) || tree.Member(data, converseStart) != nil {
 		return true
 	}
 	switch p := ofEvent(data); {
 	case p == nil, kind == "ping":
 		return false
 	case p != e.protocol, e.done:
+		return true
+	case p.Name() == "ollama-chat" && e.model != tree.Scalar(data, "model"): // it has no ids
 		return true
 	case e.typed:
 		return false

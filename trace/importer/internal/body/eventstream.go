@@ -1,8 +1,10 @@
 package body
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/looptape/looptape/internal/eventstream"
@@ -39,13 +41,14 @@ type converseBlock struct {
 }
 
 // converseStream reads
-// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html.
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html, also with one event
+// per line, as an object whose only member has the name of the event.
 func converseStream(stream []byte) (*llm.Response, error) {
 	var whole tree.Object
 	var blocks []*converseBlock
 	var unknown []llm.Unknown
 	ended := false
-	for ev, err := range eventstream.Events(stream) {
+	for ev, err := range converseEvents(stream) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -86,6 +89,26 @@ func converseStream(stream []byte) (*llm.Response, error) {
 		r.UnknownEvents = unknown
 	}
 	return r, err
+}
+
+// converseEvents yields the events of a stream.
+func converseEvents(stream []byte) iter.Seq2[eventstream.Event, error] {
+	if bytes.HasPrefix(stream, []byte{0}) { // of the length of a binary message
+		return eventstream.Events(stream)
+	}
+	return func(yield func(eventstream.Event, error) bool) {
+		for data := range eventData(stream) { // which the blocks keep
+			for name, payload := range tree.Members(bytes.Clone(data)) {
+				ev := eventstream.Event{Type: "event", Name: name, Payload: payload}
+				if strings.HasSuffix(name, "Exception") {
+					ev.Type = "exception"
+				}
+				if !yield(ev, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (b *converseBlock) add(start, delta json.RawMessage) {

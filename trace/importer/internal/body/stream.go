@@ -202,7 +202,7 @@ func UnknownEvents(p protocol.Protocol, text []byte) (unknown []llm.Unknown) {
 
 // usageOf returns the usage in a body or in the data of an event.
 func usageOf(data json.RawMessage) json.RawMessage {
-	for _, outer := range []json.RawMessage{data, tree.Member(data, "response"), tree.Member(data, "message"), tree.Member(data, "delta"), tree.Member(data, "x_groq")} {
+	for _, outer := range []json.RawMessage{data, tree.Member(data, "response"), tree.Member(data, "message"), tree.Member(data, "delta"), tree.Member(data, "x_groq"), tree.Member(data, "metadata")} {
 		if usage := tree.First(outer, "usage", "usageMetadata"); !tree.IsNull(usage) {
 			return usage
 		}
