@@ -24,6 +24,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/openai/chat"
 	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/importer/internal/body"
@@ -174,12 +175,34 @@ func (s *Source) inspect(e *task) {
 	for _, what := range body.Unread(e.Body) {
 		add("%s", what)
 	}
+	if e.Response != nil && body.LacksFinishReason(e.Protocol, e.Body) {
+		add("the response has no finish reason: it may not be complete")
+	}
+	for _, kind := range e.unknownTypes() {
+		add("the request has a call of the unknown kind %q", kind)
+	}
 	for _, ev := range e.unknownEvents() {
 		add("the stream has an event of the unknown kind %q", ev.Kind)
 	}
 	if e.asRun {
 		e.run = e.Exchange.run()
 	}
+}
+
+// unknownTypes returns the unknown types of calls in a request of Chat Completions that have a function, which
+// its codec reads.
+func (e *Exchange) unknownTypes() (types []string) {
+	if e.Protocol.Name() != (chat.Protocol{}).Name() {
+		return nil
+	}
+	for _, m := range e.Request.Messages {
+		for _, call := range m.Calls() {
+			if kind := message.TypeOf(call); message.UnknownKind(call) == "" && kind != "" && !slices.Contains(types, kind) {
+				types = append(types, kind)
+			}
+		}
+	}
+	return types
 }
 
 func (s *Source) exchangeError(e *Exchange, err error) *Error {
@@ -229,13 +252,12 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	e.RequestBody = text
 	req, err := p.DecodeRequest(path, text)
 	if err == nil {
-		err = body.Check(p, text)
+		err = body.Complete(p, text, req)
 	}
 	if err != nil {
 		return err
 	}
 	e.Request = req
-	body.Complete(p, text, req)
 	e.read(read, x)
 	return nil
 }

@@ -148,6 +148,61 @@ func TestUnknownContentIsReported(t *testing.T) {
 	}
 }
 
+// Calls in a form that no provider has are reported, and so is a response of Gemini without a finish reason.
+func TestIncompleteCallsAreReported(t *testing.T) {
+	const asked, done = `{"role":"user","parts":[{"text":"q"}]}`, `{"candidates":[{"content":{"role":"model","parts":[{"text":"d"}]},"finishReason":"STOP"}]}`
+	called := func(args string) string {
+		return `{"role":"model","parts":[{"functionCall":{"name":"f","args":` + args + `}}]}`
+	}
+	const returned = `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"r":1}}}]}`
+	request := func(args string) string { return `{"contents":[` + asked + `,` + called(args) + `,` + returned + `]}` }
+	response := func(args string) string {
+		return `{"candidates":[{"content":` + called(args) + `,"finishReason":"STOP"}]}`
+	}
+	const sent = `{"contents":[` + asked + `]}`
+	calls := func(calls string) string {
+		return typed(chatURL, chatSent, `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":`+calls+`},"finish_reason":"tool_calls"}]}`)
+	}
+	sentCall := func(kind string) string {
+		return typed(chatURL, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"`+kind+`","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"r"}]}`, `{"choices":[{"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`)
+	}
+	const noObject, noName, noFinish = `the arguments of the call of "f" are not an object`, "a call without the name of a tool", "the response has no finish reason"
+	stream := func(chunks ...string) string { return "data: " + strings.Join(chunks, "\n\ndata: ") + "\n\n" }
+	open := strings.Replace(done, `,"finishReason":"STOP"`, "", 1)
+	for name, c := range map[string]struct{ file, want string }{
+		"of the model":           {typed(gemini, sent, response(`"x"`)), ""}, // as the fault of a provider
+		"of the model, streamed": {typed(geminiSSE, sent, stream(response(`3`))), ""},
+		"in a request":           {typed(gemini, request(`3`), done), noObject},
+		"in a bare request":      {request(`"x"`), noObject},
+		"an object":              {typed(gemini, request(`{"x":1}`), response(`{"x":1}`)), ""},
+		"an object in a string":  {typed(gemini, request(`"{\"x\":1}"`), response(`null`)), ""},
+
+		"no members":         {calls(`[{}]`), noName},
+		"an id":              {calls(`[{"id":"a","type":"function"}]`), noName},
+		"an empty function":  {calls(`[{"id":"a","type":"function","function":{}}]`), noName},
+		"no function":        {calls(`[{"id":"a","function":null}]`), noName},
+		"no object":          {calls(`[null]`), noName},
+		"no list":            {calls(`{}`), "the calls of the response are not a list"},
+		"none":               {calls(`null`), ""},
+		"a call":             {calls(`[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]`), ""},
+		"an unknown type":    {sentCall("warp"), `the request has a call of the unknown kind "warp"`},
+		"a known type":       {sentCall("function"), ""},
+		"a part of a stream": {typed(chatURL, chatSent, stream(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}}]}`, `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, "[DONE]")), ""},
+
+		"no finish reason":             {typed(gemini, sent, open), noFinish},
+		"in chunks":                    {typed(gemini, sent, "["+open+","+open+"]"), noFinish},
+		"a finish reason":              {typed(gemini, sent, done), ""},
+		"in the last chunk":            {typed(gemini, sent, "["+open+","+done+"]"), ""},
+		"a finish reason as a number":  {typed(gemini, sent, strings.Replace(done, `"STOP"`, "1", 1)), ""},
+		"of Chat Completions, without": {typed(chatURL, chatSent, `{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":""}]}`), ""},
+	} {
+		got := unknownIn(t, c.file)
+		if c.want == "" && got != nil || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+			t.Errorf("%s: reported %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // A second conversation next to the messages of a run is reported, unless it repeats them.
 func TestOtherMessagesAreReported(t *testing.T) {
 	const messages = `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`

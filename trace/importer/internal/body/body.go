@@ -94,18 +94,35 @@ func Request(raw json.RawMessage) (*llm.Request, error) {
 	}
 	req, err := p.DecodeRequest(p.path, raw)
 	if req != nil {
-		Complete(p, raw, req)
+		err = cmp.Or(err, Complete(p, raw, req))
 	}
-	return req, cmp.Or(err, Check(p, raw))
+	return req, err
 }
 
 // Complete corrects the calls and results of a request, whose body this is, as looptape checks them;
-// see [message.ClientCalls] and [message.KeepIDs].
-func Complete(p protocol.Protocol, raw json.RawMessage, req *llm.Request) {
+// see [message.ClientCalls] and [message.KeepIDs]. It returns the errors of [Check].
+func Complete(p protocol.Protocol, raw json.RawMessage, req *llm.Request) error {
 	if p.Name() == "gemini" {
 		message.KeepIDs(raw, req.Messages)
 	}
 	req.Messages = message.ClientCalls(req.Messages)
+	return cmp.Or(Check(p, raw), checkArguments(p, req.Messages))
+}
+
+// checkArguments returns an error for a call of Gemini whose arguments are not an object. Those of a response
+// are what the model sent; those of other protocols are a text of the model, or the server completes them.
+func checkArguments(p protocol.Protocol, messages []llm.Message) error {
+	if p.Name() != "gemini" {
+		return nil
+	}
+	for i, m := range messages {
+		for _, call := range m.Calls() {
+			if call.Arguments != "null" && !jsonio.IsObject(call.Arguments) {
+				return fmt.Errorf("message %d: the arguments of the call of %q are not an object", i, call.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // Response reads a response if a protocol recognizes its members; else it returns nil for both.
@@ -155,13 +172,19 @@ func find(is func(*Protocol) bool) *Protocol {
 func members(raw json.RawMessage) Has {
 	var keys []string
 	for key, value := range tree.Members(raw) {
-		if !tree.IsNull(value) {
+		if !tree.IsNull(value) && (key != "contents" || !isResource(tree.Element(value, "0"))) {
 			keys = append(keys, key)
 		}
 	}
 	return func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(keys, name) })
 	}
+}
+
+// isResource reports whether an element of contents is one of a resource in the Model Context Protocol, and no
+// content of Gemini (https://modelcontextprotocol.io/specification/2025-06-18/server/resources).
+func isResource(element json.RawMessage) bool {
+	return tree.Member(element, "uri") != nil && tree.First(element, "parts", "role") == nil
 }
 
 // checked are the members, by protocol, that Check looks at.

@@ -22,9 +22,9 @@ func Unread(text []byte) (unread []string) {
 	}
 	n := 0
 	read := func(data json.RawMessage) {
-		if count, m, ok := alternatives(data); ok {
-			n = max(n, count)
-			unreadMessage(m, add)
+		if c, ok := readChoices(data); ok {
+			n = max(n, c.n)
+			unreadMessage(c, add)
 		}
 	}
 	if jsonio.ValidSyntax(text) {
@@ -43,14 +43,20 @@ func Unread(text []byte) (unread []string) {
 
 // Alternatives returns the number of alternative responses in a body: the choices of Chat Completions or
 // Completions, or the candidates of Gemini. Only the first is read.
-func Alternatives(body json.RawMessage) (n int) {
-	n, _, _ = alternatives(body)
-	return n
+func Alternatives(body json.RawMessage) int {
+	c, _ := readChoices(body)
+	return c.n
 }
 
-// alternatives also returns the message of the first alternative in a body or in the data of an event;
-// ok is false if the data is not an object in JSON.
-func alternatives(data json.RawMessage) (n int, m json.RawMessage, ok bool) {
+// choices are the alternatives in a body, or in the data of an event.
+type choices struct {
+	n       int             // the number of alternatives
+	message json.RawMessage // of the first one
+	isDelta bool            // whether it is of an event, which may have only a part of a call
+}
+
+// readChoices returns false if the data is not an object in JSON.
+func readChoices(data json.RawMessage) (c choices, ok bool) {
 	d := jsonio.NewDec(jsonio.View(data))
 	for name := range d.Members() {
 		if name != "choices" && name != "candidates" || d.Peek() != '[' {
@@ -58,7 +64,7 @@ func alternatives(data json.RawMessage) (n int, m json.RawMessage, ok bool) {
 			continue
 		}
 		for i := range d.Elements() {
-			n = max(n, i+1)
+			c.n = max(c.n, i+1)
 			if d.Peek() != '{' {
 				d.Skip()
 				continue
@@ -66,21 +72,21 @@ func alternatives(data json.RawMessage) (n int, m json.RawMessage, ok bool) {
 			for name := range d.Members() {
 				switch {
 				case name == "index":
-					n = max(n, int(number(tree.Next(data, &d)))+1)
-				case i == 0 && (name == "message" || name == "delta" && m == nil):
-					m = tree.Next(data, &d)
+					c.n = max(c.n, int(number(tree.Next(data, &d)))+1)
+				case i == 0 && (name == "message" || name == "delta" && c.message == nil):
+					c.message, c.isDelta = tree.Next(data, &d), name == "delta"
 				default:
 					d.Skip()
 				}
 			}
 		}
 	}
-	return n, m, d.End() == nil
+	return c, d.End() == nil
 }
 
-func unreadMessage(m json.RawMessage, add func(format string, args ...any)) {
-	content := func() string { return tree.String(tree.Member(m, "content")) }
-	for name, value := range tree.Members(m) {
+func unreadMessage(c choices, add func(format string, args ...any)) {
+	content := func() string { return tree.String(tree.Member(c.message, "content")) }
+	for name, value := range tree.Members(c.message) {
 		switch {
 		case message.IsTextMember(name, value, content):
 			add("the message has text that is not read, as %q", name)
@@ -91,11 +97,18 @@ func unreadMessage(m json.RawMessage, add func(format string, args ...any)) {
 				}
 			}
 		case name == "tool_calls":
+			if value[0] != '[' && !tree.IsNull(value) {
+				add("the calls of the response are not a list")
+			}
 			for _, call := range tree.Elements(value) {
 				// With an object as data it is a call of the message; see [message.UnknownKind].
 				kind := tree.Scalar(call, "type")
-				if data := tree.Member(call, kind); kind != "" && kind != "function" && kind != "custom" && (data == nil || data[0] != '{') {
+				isKnown := kind == "" || kind == "function" || kind == "custom"
+				switch data := tree.Member(call, kind); {
+				case !isKnown && (data == nil || data[0] != '{'):
 					add("the response has a call of the unknown kind %q", kind)
+				case isKnown && !c.isDelta && tree.Member(tree.First(call, "function", "custom"), "name") == nil:
+					add("the response has a call without the name of a tool")
 				}
 			}
 		case name != "function_call" && message.IsToolMember(name, value):

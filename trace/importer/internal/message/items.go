@@ -63,7 +63,7 @@ func ClientCalls(messages []llm.Message) []llm.Message {
 
 // nameCall gives a call without a name the kind of the call as its name, if that is an unknown one.
 func nameCall(call llm.ToolCall) llm.ToolCall {
-	call.Name = typeOf(call)
+	call.Name = TypeOf(call)
 	for name, value := range tree.Members(call.Opaque) {
 		if kind, ok := strings.CutPrefix(name, unknownMember); ok && value[0] == '{' {
 			call.Name = strings.Clone(kind)
@@ -78,14 +78,14 @@ const unknownMember = "chat:"
 // UnknownKind returns the kind of a call in Chat Completions if it is neither a function nor a custom
 // tool; otherwise it returns an empty string.
 func UnknownKind(call llm.ToolCall) string {
-	if call.Name == "" || call.Name != typeOf(call) && tree.Member(call.Opaque, unknownMember+call.Name) == nil {
+	if call.Name == "" || call.Name != TypeOf(call) && tree.Member(call.Opaque, unknownMember+call.Name) == nil {
 		return ""
 	}
 	return call.Name
 }
 
-// typeOf returns the type of a call, except those that Chat Completions has.
-func typeOf(call llm.ToolCall) string {
+// TypeOf returns the type of a call, except those that Chat Completions has.
+func TypeOf(call llm.ToolCall) string {
 	kind := tree.Scalar(call.Opaque, "type")
 	if kind == "function" || kind == "custom" {
 		return ""
