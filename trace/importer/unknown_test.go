@@ -18,6 +18,7 @@ func TestUnknownFormatNamesNearest(t *testing.T) {
 		"a message of a role": {`{"role":"critic","content":"Why?"}`, `the role "critic" is not one of a message`},
 		"no members":          {`{}`, `unknown format: the first object has no members; `},
 		"translations":        {`{"messages":{"hello":"Hallo"}}`, `the nearest format is messages, in which messages is a list`},
+		"a resource":          {`{"contents":[{"uri":"file:///a","mimeType":"text/plain","text":"a"}]}`, `the nearest format is bodies, which also has "choices" or "candidates" or "stop_reason"; `},
 		"settings":            {`{"log":{"level":"info"},"port":8080}`, `the nearest format is har, in which log has entries`},
 		"a switch":            {`{"version":2,"log":true}`, `the nearest format is har, in which log has entries`},
 		"a number":            {`{"interactions":3}`, `the nearest format is vcrpy, in which interactions is a list`},

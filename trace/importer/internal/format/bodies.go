@@ -17,7 +17,11 @@ import (
 func SniffBodies(h *Head) (Layout, bool) {
 	_, rows := SniffRows(h)
 	responses := h.Has("object") && h.Has("status")
-	return runsInArray, body.Is(h.Has) && (!rows || responses || h.Has("stopReason")) || h.Has("custom_id") && h.Has("body", "params", "response", "result")
+	isBody := body.Is(h.Has)
+	if h.First != nil && h.Has("contents") {
+		isBody = body.Name(h.First) != "" // not of a resource
+	}
+	return runsInArray, isBody && (!rows || responses || h.Has("stopReason")) || h.Has("custom_id") && h.Has("body", "params", "response", "result")
 }
 
 // setResponse sets the messages, the answer and the usage of a run with one response, which has
