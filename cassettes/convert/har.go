@@ -276,6 +276,9 @@ func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
 			return nil, fmt.Errorf("the body of the request: %w", err)
 		}
 	}
+	if len(x.Request.Body) == 0 && e.Request.BodySize > 0 {
+		return nil, fmt.Errorf("the body of the request: missing postData of %g bytes: export the file again with it, or without this entry", e.Request.BodySize)
+	}
 	r := &x.Response
 	if r.Status == 0 {
 		*r = recording.Response{Wait: r.Wait, Termination: recording.Failed, Failure: e.Response.Failure}
@@ -283,7 +286,7 @@ func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
 	}
 	c := &e.Response.Content
 	switch {
-	case c.Text == nil && c.Size > 0:
+	case (c.Text == nil || *c.Text == "") && c.Size > 0 && mayHaveBody(x.Request.Method, r.Status):
 		err = fmt.Errorf("missing content of %g bytes: export the file again with content", c.Size)
 	case polly && r.Header.Get("Content-Encoding") != "":
 		r.Body, err = c.chunks()
@@ -299,6 +302,12 @@ func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
 	decoded(r)
 	r.Chunked = lengthUnknown(r)
 	return x, nil
+}
+
+// mayHaveBody reports whether a response may have a body (RFC 9110, 6.4.1). The size of another one is
+// that of a saved copy, or of the answer to GET.
+func mayHaveBody(method string, status int) bool {
+	return method != http.MethodHead && status >= http.StatusOK && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 func (c *harBody) body() ([]byte, error) {

@@ -168,8 +168,21 @@ func TestRead(t *testing.T) {
 		"HAR, not UTF-8":                    {harOf("", "", ", \"content\": {\"text\": \"\xff\xfe\"}"), har(body("\ufffd\ufffd"))},
 		"HAR, two texts":                    {harOf("", "", `, "content": {"text": "x", "text": "y"}`), har(body("y"))},
 		"HAR, a text in another case":       {harOf("", "", `, "content": {"text": "x", "Text": "y"}`), har(body("y"))},
-		"HAR, a text and null":              {harOf("", "", `, "content": {"text": "x", "text": null}`), har(nil)},
-		"HAR, content that is null":         {harOf("", `, "postData": null`, `, "content": {"text": "x"}, "content": null`), har(body("x"))},
+		"HAR, bodies of unknown sizes":      {harOf("", `, "bodySize": -1`, `, "bodySize": 155, "content": {"size": -1}`), har(nil)},
+		"HAR, empty bodies":                 {harOf("", `, "bodySize": 0, "postData": {"text": ""}`, `, "content": {"size": 0, "text": ""}`), har(nil)},
+		"HAR, bodies with other sizes": {harOf("", `, "bodySize": 9, "postData": {"text": "q"}`, `, "content": {"size": 0, "text": "x"}`), har(func(x *recording.Interaction) {
+			body("x")(x)
+			x.Request.Body = []byte("q")
+		})},
+		"HAR, a form with its size":     {harOf("", `, "bodySize": 3, "postData": {"params": [{"name": "a", "value": "1"}]}`, ""), har(func(x *recording.Interaction) { x.Request.Body = []byte("a=1") })},
+		"HAR, the size of a saved copy": {strings.Replace(harOf("", "", `, "content": {"size": 4}`), "200", "304", 1), har(func(x *recording.Interaction) { x.Response.Status = 304 })},
+		"HAR, no body by its status":    {strings.Replace(harOf("", "", `, "content": {"size": 4, "text": ""}`), "200", "204", 1), har(func(x *recording.Interaction) { x.Response.Status = 204 })},
+		"HAR, an answer to HEAD":        {strings.Replace(harOf("", "", `, "content": {"size": 4}`), "GET", "HEAD", 1), har(func(x *recording.Interaction) { x.Request.Method = "HEAD" })},
+		"Polly.JS, no chunks": {harOf("Polly.JS", "", `, "content": {"size": 2, "text": "[]"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *recording.Interaction) {
+			x.Response.Header.Set("Content-Encoding", "gzip")
+		})},
+		"HAR, a text and null":      {harOf("", "", `, "content": {"text": "x", "text": null}`), har(nil)},
+		"HAR, content that is null": {harOf("", `, "postData": null`, `, "content": {"text": "x"}, "content": null`), har(body("x"))},
 		"vcrpy in JSON, two bodies, not UTF-8": {
 			`{"version": 1, "interactions": [{"request": {"method": "GET", "uri": "http://a.example/"}, "response": {"status": {"code": 200}, "body": {"string": "x", "string": "` + "\xff\xfe" + `"}}}]}`,
 			answer(body("\ufffd\ufffd")),
@@ -334,6 +347,11 @@ func TestReadErrors(t *testing.T) {
 		harOf("", `, "headers": 7`, ""):           `x:3: interaction 1: there is a JSON number where it cannot be, at "request.headers"`,
 		harOf("", `, "postData": {"text": "`+strings.Repeat("x", 300)+"\"},\n\"headers\": 7", ""):                                `x:4: interaction 1: there is a JSON number where it cannot be, at "request.headers"`,
 		harOf("", "", `, "content": {"size": 4}`):                                                                                "x:2: interaction 1: the body of the response: missing content of 4 bytes: export the file again with content",
+		harOf("", "", `, "content": {"size": 1902, "text": ""}`):                                                                 "x:2: interaction 1: the body of the response: missing content of 1902 bytes: export the file again with content",
+		harOf("", `, "bodySize": 64`, ""):                                                                                        "x:2: interaction 1: the body of the request: missing postData of 64 bytes: export the file again with it, or without this entry",
+		harOf("", `, "bodySize": 64, "postData": {"mimeType": "application/json", "text": ""}`, ""):                              "x:2: interaction 1: the body of the request: missing postData of 64 bytes: export the file again with it, or without this entry",
+		harOf("", `, "bodySize": 64, "postData": {"mimeType": "application/json", "params": []}`, ""):                            "x:2: interaction 1: the body of the request: missing postData of 64 bytes: export the file again with it, or without this entry",
+		strings.Replace(harOf("", `, "bodySize": 64`, ""), `"status": 200`, `"status": 0`, 1):                                    "x:2: interaction 1: the body of the request: missing postData of 64 bytes: export the file again with it, or without this entry",
 		harOf("", "", `, "content": {"text": "x", "encoding": "hex"}`):                                                           "x:2: interaction 1: the body of the response: unknown encoding \"hex\": want base64",
 		harOf("", `, "postData": {"text": "*", "encoding": "base64"}`, ""):                                                       "x:2: interaction 1: the body of the request: illegal base64 data at input byte 0",
 		harOf("", `, "postData": {"mimeType": "multipart/form-data; boundary=x", "params": [{"name": "a", "value": "zz"}]}`, ""): `x:2: interaction 1: the body of the request: missing text of a form of the type "multipart/form-data; boundary=x", whose fields do not show all bytes that were sent: export the file again with the text, or without this entry`,
