@@ -160,6 +160,11 @@ func TestIncompleteCallsAreReported(t *testing.T) {
 		return `{"candidates":[{"content":` + called(args) + `,"finishReason":"STOP"}]}`
 	}
 	const sent = `{"contents":[` + asked + `]}`
+	const anthropicSent = "https://api.anthropic.com/v1/messages"
+	const anthropicDone = `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"d"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
+	anthropicCall := func(input string) string {
+		return `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f"` + input + `}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"r"}]}]}`
+	}
 	calls := func(calls string) string {
 		return typed(chatURL, chatSent, `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":`+calls+`},"finish_reason":"tool_calls"}]}`)
 	}
@@ -176,6 +181,13 @@ func TestIncompleteCallsAreReported(t *testing.T) {
 		"in a bare request":      {request(`"x"`), noObject},
 		"an object":              {typed(gemini, request(`{"x":1}`), response(`{"x":1}`)), ""},
 		"an object in a string":  {typed(gemini, request(`"{\"x\":1}"`), response(`null`)), ""},
+
+		"Anthropic: a string":              {typed(anthropicSent, anthropicCall(`,"input":"x"`), anthropicDone), noObject},
+		"Anthropic: an object in a string": {typed(anthropicSent, anthropicCall(`,"input": "{}"`), anthropicDone), noObject},
+		"Anthropic: a list":                {typed(anthropicSent, anthropicCall(`,"input":[1]`), anthropicDone), noObject},
+		"Anthropic: null":                  {typed(anthropicSent, anthropicCall(`,"input":null`), anthropicDone), noObject},
+		"Anthropic: absent":                {typed(anthropicSent, anthropicCall(``), anthropicDone), noObject},
+		"Anthropic: an object":             {typed(anthropicSent, anthropicCall(`,"input":{"input":"x"}`), anthropicDone), ""},
 
 		"no members":         {calls(`[{}]`), noName},
 		"an id":              {calls(`[{"id":"a","type":"function"}]`), noName},

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,24 +107,44 @@ func Complete(p protocol.Protocol, raw json.RawMessage, req *llm.Request) error 
 		message.KeepIDs(raw, req.Messages)
 	}
 	req.Messages = message.ClientCalls(req.Messages)
-	return cmp.Or(Check(p, raw), checkArguments(p, req.Messages))
+	return cmp.Or(Check(p, raw), checkArguments(p, raw, req.Messages))
 }
 
-// checkArguments returns an error for a call of Gemini whose arguments are not an object. Those of a response
-// are what the model sent; those of other protocols are a text of the model, or the server completes them.
-func checkArguments(p protocol.Protocol, messages []llm.Message) error {
-	if p.Name() != "gemini" {
+// checkArguments returns an error for a call of Gemini or Anthropic whose arguments are not an object, which
+// these refuse (anthropic-sdk-typescript#648). Those of a response are what the model sent; those of other
+// protocols are a text of the model, or the server completes them.
+func checkArguments(p protocol.Protocol, raw json.RawMessage, messages []llm.Message) error {
+	isAnthropic := p.Name() == "anthropic-messages"
+	if !isAnthropic && p.Name() != "gemini" {
 		return nil
 	}
 	for i, m := range messages {
 		for _, call := range m.Calls() {
-			if call.Arguments != "null" && !jsonio.IsObject(call.Arguments) {
-				return fmt.Errorf("message %d: the arguments of the call of %q are not an object", i, call.Name)
+			if (isAnthropic || call.Arguments != "null") && !jsonio.IsObject(call.Arguments) {
+				return argumentsError(i, call.Name)
+			}
+		}
+	}
+	if !isAnthropic || !notObject.Match(raw) {
+		return nil
+	}
+	// The codec reads an object in a string.
+	for i, m := range tree.Elements(tree.Member(raw, "messages")) {
+		for _, block := range tree.Elements(tree.Member(m, "content")) {
+			if input := tree.Member(block, "input"); tree.Scalar(block, "type") == "tool_use" && input != nil && input[0] != '{' {
+				return argumentsError(i, tree.Scalar(block, "name"))
 			}
 		}
 	}
 	return nil
 }
+
+func argumentsError(message int, tool string) error {
+	return fmt.Errorf("message %d: the arguments of the call of %q are not an object", message, tool)
+}
+
+// notObject finds a member named input that is a string.
+var notObject = regexp.MustCompile(`"input"\s*:\s*"`)
 
 // Response reads a response if a protocol recognizes its members; else it returns nil for both.
 func Response(raw json.RawMessage) (*llm.Response, error) {
