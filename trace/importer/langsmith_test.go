@@ -1,10 +1,14 @@
 package importer_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer"
 )
 
 // langSmithExample is an upload with a chain of two calls of a model, the second of LangChain, and a
@@ -62,6 +66,52 @@ func TestLangSmithBroken(t *testing.T) {
 			}
 			if len(runs) > 0 && len(runs[0].Checkable()) > 0 {
 				t.Error("messages can be checked although some may be missing")
+			}
+		})
+	}
+}
+
+// An output that has the response in a member of another name is read; one with calls in an unknown form is
+// reported.
+func TestLangSmithNestedOutput(t *testing.T) {
+	const call = `[{"id":"a","type":"function","function":{"name":"weather","arguments":"{}"}}]`
+	const message = `{"role":"assistant","content":null,"tool_calls":` + call + `}`
+	for name, c := range map[string]struct{ outputs, want string }{
+		"body":             {`{"response":{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":` + message + `,"finish_reason":"tool_calls"}]}}`, "weather"},
+		"message":          {`{"result":` + message + `,"seconds":2}`, "weather"},
+		"two levels":       {`{"data":{"result":` + message + `}}`, "weather"},
+		"in a string":      {`{"output":` + strconv.Quote(`{"result":`+message+`}`) + `}`, "weather"},
+		"list":             {`{"steps":[` + message + `]}`, `"steps" has calls`},
+		"two members":      {`{"a":` + message + `,"b":` + message + `}`, `"b" has calls`},
+		"unknown call":     {`{"result":{"step":{"type":"tool_use","name":"weather"}}}`, "unknown form"},
+		"unknown member":   {`{"result":{"toolInvocations":[{"name":"weather"}]}}`, "unknown form"},
+		"too many levels":  {strings.Repeat(`{"a":`, 40) + `"x"` + strings.Repeat(`}`, 40), "unknown form"},
+		"answer with JSON": {`{"result":{"city":"Bern","choices":["a"],"type":"city"}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := `{"id":"1","trace_id":"t","dotted_order":"1Z1","run_type":"llm","inputs":{"messages":[{"role":"user","content":"q"}]},"outputs":` + c.outputs + `}`
+			s, err := importer.Open("file", strings.NewReader(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for run, err := range s.Runs() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, u := range run.Unknown {
+					got = append(got, u.Error())
+				}
+				for _, m := range run.Messages {
+					for _, p := range m.Parts {
+						if call, ok := p.(llm.ToolCall); ok {
+							got = append(got, call.Name)
+						}
+					}
+				}
+			}
+			if c.want == "" && got != nil || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}

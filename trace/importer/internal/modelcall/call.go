@@ -90,7 +90,7 @@ func (r *reader) value(raw json.RawMessage, role llm.Role) error {
 		}
 		before := *r
 		err := r.value(inner, role)
-		if err == nil || role == llm.RoleUser || namesTools(inner) {
+		if err == nil || role == llm.RoleUser || namesTools(inner) || hasCalls(inner) {
 			return err
 		}
 		r.messages, r.list, r.remains, r.err = before.messages, nil, before.remains, nil // the model returned JSON
@@ -233,7 +233,7 @@ func forms() []form {
 
 // object reads an object: a message, the body of a request or a response, or what a framework
 // calls its model with. An object in another form that is an output is the JSON that the model
-// returned.
+// returned, unless it has calls: then one of its members is the response.
 func (r *reader) object(object json.RawMessage, role llm.Role) error {
 	var x tree.Index
 	if x.Read(object); message.IsSerialized(&x) {
@@ -249,6 +249,9 @@ func (r *reader) object(object json.RawMessage, role llm.Role) error {
 	}
 	if role == llm.RoleUser || namesTools(object) {
 		return fmt.Errorf("%w: its members are %s", errForm, keysOf(object))
+	}
+	if hasCalls(object) {
+		return r.wrapped(object, role)
 	}
 	r.add(textMessage(role, string(object)))
 	return nil
@@ -303,6 +306,50 @@ func namesTools(object json.RawMessage) bool {
 		}
 	}
 	return false
+}
+
+// hasCalls reports whether a value has calls or results of tools, or the choices of a response, by the
+// names and the types that the protocols have for them. A value with more levels than an answer has counts
+// as one that has calls, because it is not searched further.
+func hasCalls(value json.RawMessage) bool { return hasCallsWithin(value, 32) }
+
+func hasCallsWithin(value json.RawMessage, levels int) bool {
+	for name, member := range tree.Members(value) {
+		isType := name == "type" && slices.Contains([]string{"tool_use", "tool_call", "tool-call", "function_call"}, tree.Scalar(member))
+		isChoices := name == "choices" && tree.First(tree.Element(member, "0"), "message", "delta") != nil
+		if isType || isChoices || message.IsToolMember(name, member) || levels == 0 || hasCallsWithin(member, levels-1) {
+			return true
+		}
+	}
+	for _, element := range tree.Elements(value) {
+		if levels == 0 || hasCallsWithin(element, levels-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// wrapped reads an object in which one member is the response, with any name.
+func (r *reader) wrapped(object json.RawMessage, role llm.Role) error {
+	var name string
+	var response json.RawMessage
+	for key, value := range tree.Members(object) {
+		if !hasCalls(value) {
+			continue
+		}
+		if response != nil || value[0] != '{' {
+			return fmt.Errorf("%w: its members are %s, and %q has calls", errForm, keysOf(object), key)
+		}
+		name, response = strings.Clone(key), value
+	}
+	if response == nil {
+		return fmt.Errorf("%w: its members are %s", errForm, keysOf(object))
+	}
+	r.remains = true
+	if err := r.object(response, role); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // keysOf returns the first names of the members of an object, for an error.
