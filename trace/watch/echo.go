@@ -290,11 +290,11 @@ func (q *Request) required(parts []llm.Part) (out []llm.Part) {
 		case q.Protocol.Name() == generate:
 			out = append(out, editOpaque(p, plainProto))
 		default:
-			out = append(out, editOpaque(p, withoutDefaults))
+			out = append(out, editOpaque(p, func(raw json.RawMessage) json.RawMessage { return plainBytes(withoutDefaults(raw)) }))
 		}
 	}
 	if details != nil {
-		out = append(out, llm.Reasoning{Opaque: append(details, ']')})
+		out = append(out, llm.Reasoning{Opaque: plainBytes(append(details, ']'))})
 	}
 	return out
 }

@@ -68,6 +68,16 @@ func TestRecordingSame(t *testing.T) {
 			`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"A+/b+w=="}]},"finishReason":"STOP"}]}`,
 			`{"contents":[{"role":"user","parts":[{"text":"Go."}]},{"role":"model","parts":[{"function_call":{"name":"f","args":{}},"thought_signature":"A-_b-w"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}]}`,
 		}},
+		"Anthropic, a signature in the URL alphabet without padding": {anthropic.Messages{}, "/v1/messages", [3]string{
+			`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Go."}]}`,
+			`{"type":"message","content":[{"type":"thinking","thinking":"So.","signature":"A+/b+w=="},{"type":"redacted_thinking","data":"+/+/"},{"type":"tool_use","id":"a","name":"f","input":{}}],"role":"assistant","stop_reason":"tool_use"}`,
+			`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Go."},{"role":"assistant","content":[{"type":"thinking","thinking":"So.","signature":"A-_b-w"},{"type":"redacted_thinking","data":"-_-_"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]}`,
+		}},
+		"Responses, encrypted content in the standard alphabet": {responses.Protocol{}, "/responses", [3]string{
+			`{"model":"m","store":false,"input":[{"role":"user","content":"Go."}]}`,
+			`{"object":"response","status":"completed","output":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAAAA-_"},{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":"{}","status":"completed"}]}`,
+			`{"model":"m","store":false,"input":[{"role":"user","content":"Go."},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAAAA+/"},{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":"{}","status":"completed"},{"type":"function_call_output","call_id":"a","output":"1"}]}`,
+		}},
 		"Gemini, names with underscores and empty members": {gemini.GenerateContent{}, "/models/gemini-3-pro:generateContent", [3]string{
 			`{"contents":[{"role":"user","parts":[{"text":"Go."}]}]}`,
 			`{"candidates":[{"content":{"role":"model","parts":[{"toolCall":{"id":"s","toolType":"FILE_SEARCH"},"thoughtSignature":"A+/b"},{"text":"Found."}]},"finishReason":"STOP"}]}`,

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -48,4 +49,49 @@ func plainMessage(message map[string]any) map[string]any {
 		out[name] = v
 	}
 	return out
+}
+
+// plainBytes returns opaque data with its signatures and encrypted data in one form of base64: the
+// standard alphabet with padding. A client that decodes and encodes them sends the same bytes back.
+func plainBytes(raw json.RawMessage) json.RawMessage {
+	if !slices.ContainsFunc(byteMembers, func(name string) bool { return bytes.Contains(raw, []byte(name)) }) {
+		return raw
+	}
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return raw
+	}
+	changed := false
+	v = plainValue(v, &changed)
+	if !changed {
+		return raw
+	}
+	text, _ := json.Marshal(v) // it was decoded from JSON
+	return text
+}
+
+// byteMembers are members with bytes in base64: of Anthropic (signature, data), OpenAI (encrypted_content),
+// Gemini in its Chat Completions (thought_signature), OpenRouter (signature, data) and Bedrock (signature,
+// redactedContent).
+var byteMembers = []string{"signature", "data", "encrypted_content", "thought_signature", "redactedContent"}
+
+func plainValue(v any, changed *bool) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = plainValue(v[i], changed)
+		}
+	case map[string]any:
+		for name, value := range v {
+			text, ok := value.(string)
+			if !ok || !slices.Contains(byteMembers, name) {
+				v[name] = plainValue(value, changed)
+				continue
+			}
+			if same, ok := jsonval.CanonicalBase64(text); ok && same != text {
+				v[name], *changed = same, true
+			}
+		}
+	}
+	return v
 }
