@@ -295,6 +295,9 @@ func (l *List) Done() []Violation {
 	l.list.unsent = true
 	l.addLast()
 	l.list.settle(&l.sink, true)
+	if l.Protocol == "openai-responses" && l.hasLast {
+		l.list.followed(&l.sink, l.last)
+	}
 	return l.found
 }
 

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check/internal/idtable"
@@ -294,7 +295,7 @@ func (l *list) resolve(s *sink, at int, id string) {
 
 // settle reports the late calls without a result. If atCall, the event is the one of the call.
 func (l *list) settle(s *sink, atCall bool) {
-	l.unanswered(s, l.late, atCall, "the call %s has no result, and other messages follow")
+	l.unanswered(s, faultUnanswered, l.late, atCall, "the call %s has no result, and other messages follow")
 	l.forgetLate()
 }
 
@@ -306,19 +307,35 @@ func (l *list) forgetLate() {
 func (l *list) sent(s *sink, atCall bool) {
 	l.closeUnnamed()
 	l.settle(s, atCall)
-	l.unanswered(s, l.open, atCall, "the request was sent without a result of the call %s")
+	l.unanswered(s, faultUnanswered, l.open, atCall, "the request was sent without a result of the call %s")
 }
 
-func (l *list) unanswered(s *sink, calls []openCall, atCall bool, format string) {
+func (l *list) unanswered(s *sink, f *Fault, calls []openCall, atCall bool, format string) {
 	for i := range calls {
 		if c := &calls[i]; !c.done {
 			if atCall {
 				s.event = c.event
 			}
-			s.reportFault(faultUnanswered, format, l.name(*c))
+			s.reportFault(f, format, l.name(*c))
 			c.done = true
 		}
 	}
+}
+
+// followed reports the open calls of the last message that a text follows. Items of Responses do not show
+// where a response ends: the text is of the same response, or of one after a request without the results.
+func (l *list) followed(s *sink, last llm.Message) {
+	before := names{} // calls before a text
+	for i, p := range last.Parts {
+		if t, ok := p.(llm.Text); !ok || t.Text == "" {
+			continue
+		}
+		for _, c := range (llm.Message{Parts: last.Parts[:i]}).Calls() {
+			before.add(c.ID)
+		}
+	}
+	followed := slices.DeleteFunc(slices.Clone(l.open), func(c openCall) bool { return !before[c.id] })
+	l.unanswered(s, faultFollowed, followed, true, "the call %s has no result, and a text follows, which may be of the same response")
 }
 
 // ended checks the list at the end of the run. The pending calls need no result.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -229,6 +230,32 @@ func sent(run string, messages []llm.Message) []check.Violation {
 		l.Add(m)
 	}
 	return l.Sent()
+}
+
+// Items of Responses do not show where the last response ends.
+func TestListEndOfResponses(t *testing.T) {
+	for name, c := range map[string]struct {
+		last      []llm.Part
+		responses int // notes
+	}{
+		"a text after the call":      {[]llm.Part{c1, text("a")}, 1},
+		"reasoning before that text": {[]llm.Part{c1, llm.Reasoning{Text: "r"}, text("a")}, 1},
+		"a text between two calls":   {[]llm.Part{c1, text("a"), call("c2", "f")}, 1},
+		"a text after two calls":     {[]llm.Part{c1, call("c2", "f"), text("a")}, 2},
+		"a text before the call":     {[]llm.Part{text("a"), c1}, 0},
+		"an empty text":              {[]llm.Part{c1, text("")}, 0},
+		"reasoning":                  {[]llm.Part{c1, llm.Reasoning{Text: "r"}}, 0},
+		"a call of the provider":     {[]llm.Part{llm.ToolCall{ID: "s", Name: "f", Arguments: "{}", ProviderExecuted: true}, text("a")}, 0},
+	} {
+		for protocol, want := range map[string]int{"openai-responses": c.responses, "openai-chat": 0, "": 0} {
+			l := check.List{Run: "r", Protocol: protocol}
+			l.Add(llm.User("q"), llm.Assistant(c.last...))
+			found := l.Done()
+			if len(found) != want || slices.ContainsFunc(found, func(v check.Violation) bool { return v.Invariant != "INV-01" || !v.Note || v.Event != 1 }) {
+				t.Errorf("%s, protocol %q: found %v, want %d notes of INV-01", name, protocol, found, want)
+			}
+		}
+	}
 }
 
 // Bedrock Converse, Cohere and Ollama reject different requests. An unknown protocol is a list of

@@ -39,7 +39,11 @@ func addParts(parts []llm.Part, of string, add func(format string, args ...any))
 		switch p := part.(type) {
 		case llm.Unknown:
 			// A search for tools by the client without an id is not a call.
-			if kind := kindOf(p); !isKnownKind(kind) || tree.Scalar(p.Raw, "execution") == "client" {
+			switch kind := kindOf(p); {
+			case isKnownKind(kind) && tree.Scalar(p.Raw, "execution") != "client":
+			case strings.HasSuffix(kind, "."):
+				add("the %s has a part without a type; it has the members %s", of, quotedNames(tree.Member(p.Raw, "value")))
+			default:
 				add("the %s has a part of the unknown kind %q", of, kind)
 			}
 		case llm.ToolCall: // its other members are the provider's own
@@ -52,6 +56,14 @@ func addParts(parts []llm.Part, of string, add func(format string, args ...any))
 			addMembers(llm.PartOpaque(p), add)
 		}
 	}
+}
+
+func quotedNames(object json.RawMessage) string {
+	var names []string
+	for name := range tree.Members(object) {
+		names = append(names, strconv.Quote(name))
+	}
+	return strings.Join(names, ", ")
 }
 
 // kindOf returns the kind of a part. For a part of Gemini, whose codec names no kind, it is the

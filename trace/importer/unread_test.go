@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -206,11 +207,50 @@ func TestIncompleteCallsAreReported(t *testing.T) {
 		"a finish reason":              {typed(gemini, sent, done), ""},
 		"in the last chunk":            {typed(gemini, sent, "["+open+","+done+"]"), ""},
 		"a finish reason as a number":  {typed(gemini, sent, strings.Replace(done, `"STOP"`, "1", 1)), ""},
+		"Anthropic: no finish reason":  {typed(anthropicSent, anthropicCall(`,"input":{}`), strings.Replace(anthropicDone, `"end_turn"`, "null", 1)), noFinish},
+		"of Chat Completions, null":    {typed(chatURL, chatSent, `{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":null}]}`), "the finish reason of the response is null"},
+		"in a bare response, null":     {`{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":null}]}`, "the finish reason of the response is null"},
 		"of Chat Completions, without": {typed(chatURL, chatSent, `{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":""}]}`), ""},
 	} {
 		got := unknownIn(t, c.file)
 		if c.want == "" && got != nil || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
 			t.Errorf("%s: reported %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Members with calls, parts without a type and unknown states of a call are reported, and are no violation.
+func TestUnknownCallsAreReported(t *testing.T) {
+	with := func(member string) string {
+		return `[{"role":"user","content":"q"},{"role":"assistant","content":"a",` + member + `}]`
+	}
+	state := func(state string) string {
+		return `[{"role":"user","parts":[{"type":"text","text":"q"}]},{"role":"assistant","parts":[{"type":"tool-f","toolCallId":"t","input":{}` + state + `},{"type":"text","text":"a"}]}]`
+	}
+	for name, c := range map[string]struct{ file, want string }{
+		"calls":            {with(`"calls":[{"name":"f","args":{}}]`), `the message has the unknown member "calls"`},
+		"one action":       {with(`"action":{"tool":"f","tool_input":"x"}`), `the message has the unknown member "action"`},
+		"requests":         {with(`"toolRequests":[{"id":"a"}]`), `the message has the unknown member "toolRequests"`},
+		"names":            {with(`"authors":[{"name":"f"}]`), ""},
+		"a text":           {with(`"action":"f(x)"`), ""},
+		"a part":           {`[{"role":"user","content":"q"},{"role":"assistant","content":[{"tool_call":{"id":"a"}}]}]`, `the content has a part without a type; it has the members "tool_call"`},
+		"a result":         {`[{"role":"user","content":"q"},{"role":"tool","content":[{"tool_call_result":{"result":"7"},"x":1}]},{"role":"assistant","content":"a"}]`, `the content has a part without a type; it has the members "tool_call_result", "x"`},
+		"an unknown state": {state(`,"state":"waiting"`), `a part of the unknown kind "ai-sdk.state waiting"`},
+		"a known state":    {state(`,"state":"output-available","output":1`), ""},
+		"no state":         {state(``), ""},
+	} {
+		got := unknownIn(t, c.file)
+		if c.want == "" && got != nil || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+			t.Errorf("%s: reported %q, want %q", name, got, c.want)
+		}
+		s, err := importer.Open("file", strings.NewReader(c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for run, err := range s.Runs() {
+			if found := check.Messages(run.Name, run.Messages); err != nil || found != nil {
+				t.Errorf("%s: found %v, error %v, want nothing", name, found, err)
+			}
 		}
 	}
 }

@@ -71,12 +71,17 @@ func IsUnfinished(data json.RawMessage, protocol string) bool {
 	return false
 }
 
-// LacksFinishReason reports whether a response of Gemini, as JSON, has content and no finish reason. Other
-// providers have responses without one.
+// LacksFinishReason reports whether a response of Gemini or Anthropic, as JSON, has content and no finish
+// reason. Anthropic documents that it is never null outside of a stream (docs.anthropic.com, "Messages",
+// stop_reason). Servers that are compatible with Chat Completions omit it; see [Unread] for null.
 func LacksFinishReason(p protocol.Protocol, text []byte) bool {
 	const name = "gemini"
-	if p.Name() != name || !jsonio.ValidSyntax(text) {
+	isAnthropic := p.Name() == "anthropic-messages"
+	if !isAnthropic && p.Name() != name || !jsonio.ValidSyntax(text) {
 		return false
+	}
+	if isAnthropic {
+		return tree.Member(text, "content") != nil && tree.Scalar(text, "stop_reason") == ""
 	}
 	unfinished := IsUnfinished(text, name)
 	for _, chunk := range tree.Elements(text) {

@@ -12,8 +12,8 @@ import (
 )
 
 // Unread returns what a response has and its codec does not keep: alternatives and, of Chat
-// Completions, parts of a content of other kinds than text, calls of an unknown kind, and calls in an
-// unknown member. Of a stream it returns each only once.
+// Completions, parts of a content of other kinds than text, calls of an unknown kind, calls in an
+// unknown member, and a finish reason that is null outside of a stream. Of a stream it returns each only once.
 func Unread(text []byte) (unread []string) {
 	add := func(format string, args ...any) {
 		if s := fmt.Sprintf(format, args...); !slices.Contains(unread, s) {
@@ -28,7 +28,9 @@ func Unread(text []byte) (unread []string) {
 		}
 	}
 	if jsonio.ValidSyntax(text) {
-		read(text)
+		if read(text); string(tree.Member(alternative(text), "finish_reason")) == "null" && tree.Member(alternative(text), "message") != nil {
+			add("the finish reason of the response is null: it may not be complete")
+		}
 	} else if bytes.Contains(text, []byte(`"choices"`)) || bytes.Contains(text, []byte(`"candidates"`)) {
 		next, _ := events(text)
 		for ev, err := next(); err == nil; ev, err = next() {

@@ -250,9 +250,19 @@ func uiPart(part json.RawMessage) []llm.Part {
 	return []llm.Part{SDKPart(part)}
 }
 
+// uiStates are the states of a call (packages/ai/src/ui/ui-messages.ts; the last three of version 4).
+var uiStates = []string{
+	"input-streaming", "input-available", "approval-requested", "approval-responded", "output-available", "output-error", "output-denied",
+	"partial-call", "call", "result",
+}
+
 // invocation reads a call of a tool and its result, if it has one. The result of a call that the provider
 // runs is content of the assistant, as the AI SDK sends it.
 func invocation(raw json.RawMessage, name string) []llm.Part {
+	state := tree.Scalar(raw, "state")
+	if state != "" && !slices.Contains(uiStates, state) {
+		return []llm.Part{Unknown("ai-sdk.state "+state, string(raw))}
+	}
 	f := tree.Fields{Object: raw}
 	_, _ = f.Text("type")
 	_ = f.Scalar("toolName")
@@ -260,7 +270,7 @@ func invocation(raw json.RawMessage, name string) []llm.Part {
 	result := llm.ToolResult{ID: call.ID, Name: name}
 	hasResult := true
 	var output json.RawMessage
-	switch tree.Scalar(raw, "state") {
+	switch state {
 	case "output-available", "result":
 		output = f.First("output", "result")
 		result.Content = TextParts(output)

@@ -123,14 +123,30 @@ func anthropicMessages(raw json.RawMessage) []llm.Message {
 	return req.Messages
 }
 
-// IsToolMember reports whether a member of a message seems to have calls or results of tools, by its name.
+// IsToolMember reports whether a member of a message seems to have calls or results of tools: by its name, or
+// because it has objects with a name and arguments.
 func IsToolMember(name string, value json.RawMessage) bool {
 	name = strings.ToLower(name)
 	contains := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 	}
-	return contains("tool", "function") && contains("call", "use", "result", "response", "output", "invocation") &&
-		len(value) > len(`{}`) && (value[0] == '[' || value[0] == '{')
+	return len(value) > len(`{}`) && (value[0] == '[' || value[0] == '{') &&
+		(contains("tool", "function") && contains("call", "use", "result", "response", "output", "invocation", "request") || isCalls(value))
+}
+
+// isCalls reports whether a value is an object with the name of a tool and arguments, or a list with one.
+func isCalls(value json.RawMessage) bool {
+	for _, element := range tree.Elements(value) {
+		if isCall(element) {
+			return true
+		}
+	}
+	return isCall(value)
+}
+
+func isCall(value json.RawMessage) bool {
+	return tree.First(value, "name", "tool", "tool_name", "toolName", "function") != nil &&
+		tree.First(value, "arguments", "args", "kwargs", "input", "tool_input") != nil
 }
 
 // contentMembers are names that other tools have for the content of a message.

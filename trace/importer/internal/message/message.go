@@ -366,7 +366,7 @@ func firstOfLast(calls []openCall) int {
 // result returns a message of role tool or function. The latter belongs to the first open
 // function_call of its name.
 func (r *Reader) result(f fields) llm.Message {
-	if isResults(f.content) {
+	if isResults(f.content) || f.callID == "" && !f.hasName && areUnknown(f.content) {
 		return llm.Message{Role: llm.RoleTool, Parts: f.content, Opaque: f.rest.JSON()}
 	}
 	res := llm.ToolResult{ID: f.callID, Name: f.name, Content: f.content, IsError: f.failure != ""}
@@ -394,6 +394,14 @@ func isResults(parts []llm.Part) bool {
 		_, isResult := p.(llm.ToolResult)
 		u, _ := p.(llm.Unknown)
 		return !isResult && u.Kind != "openai.tool-approval-response"
+	})
+}
+
+// areUnknown reports whether all parts are of a kind that llm does not have: they may be the results.
+func areUnknown(parts []llm.Part) bool {
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p llm.Part) bool {
+		_, ok := p.(llm.Unknown)
+		return !ok
 	})
 }
 
