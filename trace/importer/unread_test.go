@@ -304,3 +304,22 @@ func TestOllamaImagesAreKept(t *testing.T) {
 		}
 	}
 }
+
+// An object with two members of one name is an error, because readers of JSON take the first, the last or both.
+func TestRepeatedMembersAreReported(t *testing.T) {
+	const messages = `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`
+	const done = `{"choices":[{"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`
+	for name, c := range map[string]struct{ file, want string }{
+		"messages":         {`{` + messages + `,` + messages + `}`, `two members "messages"`},
+		"another member":   {`{"id":"a",` + messages + `,"id":"b"}`, `two members "id"`},
+		"of a row":         {`{"question":"q","answer":"a","answer":"b"}`, `two members "answer"`},
+		"of a request":     {typed(chatURL, `{"model":"m",`+messages+`,`+messages+`}`, done), `two members "messages"`},
+		"of a response":    {typed(chatURL, chatSent, done[:len(done)-1]+`,"choices":[]}`), `two members "choices"`},
+		"of other objects": {`{` + messages + `,"meta":{"id":"a"},"id":"a"}`, ""},
+	} {
+		got := unknownIn(t, c.file)
+		if c.want == "" && got != nil || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+			t.Errorf("%s: reported %q, want %q once", name, got, c.want)
+		}
+	}
+}

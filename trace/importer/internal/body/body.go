@@ -211,6 +211,10 @@ func isResource(element json.RawMessage) bool {
 // checked are the members, by protocol, that Check looks at.
 var checked = map[string][]string{"gemini": {"candidates"}, "openai-chat": {"choices"}, "openai-responses": {"input", "output", "status"}}
 
+// onceMembers are members with messages, which a body cannot have twice: readers of JSON take the first, the
+// last or both.
+var onceMembers = []string{"messages", "contents", "input", "choices", "candidates", "output", "content"}
+
 // Check returns an error if a codec of package providers, which is tolerant, would read an item or a
 // call in a body only in part, and for a response of Responses that is not there yet.
 func Check(p protocol.Protocol, text []byte) error {
@@ -218,10 +222,17 @@ func Check(p protocol.Protocol, text []byte) error {
 	if d.Peek() != '{' {
 		return nil
 	}
-	found := map[string]json.RawMessage{}
+	found, lists := map[string]json.RawMessage{}, map[string]bool{}
 	for name := range d.Members() {
-		if value := tree.Next(text, &d); slices.Contains(checked[p.Name()], name) {
+		value := tree.Next(text, &d)
+		if slices.Contains(checked[p.Name()], name) {
 			found[name] = value
+		}
+		if slices.Contains(onceMembers, name) {
+			if lists[name] {
+				return fmt.Errorf("the body has two members %q", name)
+			}
+			lists[name] = true
 		}
 	}
 	if len(found) == 0 || !jsonio.ValidSyntax(text) {

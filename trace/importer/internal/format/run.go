@@ -88,9 +88,16 @@ const (
 )
 
 // Members reads an object. It keeps the members in Meta, except those with the names, whose
-// values read reads. It reports whether there was one.
+// values read reads. It reports whether there was one. Two members with one name are an error: readers of
+// JSON take the first, the last or both.
 func (r *Run) Members(d *jsonio.Dec, read func(), names ...string) (found bool) {
+	seen := map[string]bool{}
 	for key := range d.Members() {
+		if seen[key] {
+			d.Fail("the object has two members " + strconv.Quote(key))
+			return found
+		}
+		seen[key] = true
 		if slices.Contains(names, key) {
 			found = true
 			read()
