@@ -91,7 +91,7 @@ func without(lost []convert.Loss, list []*recording.Interaction) (out []*recordi
 		for _, l := range lost {
 			if slices.Contains(l.Of, i+1) {
 				discard(l.What, &copied)
-				gone = gone || l.What == "the request without a response"
+				gone = gone || l.Interactions
 			}
 		}
 		if !gone {
@@ -135,7 +135,7 @@ func TestWriteThenRead(t *testing.T) {
 func renumbered(lost []convert.Loss, list []*recording.Interaction) (out []convert.Loss) {
 	var gone []int
 	for _, l := range lost {
-		if l.What == "the request without a response" {
+		if l.Interactions {
 			gone = l.Of
 		}
 	}
@@ -153,7 +153,7 @@ func renumbered(lost []convert.Loss, list []*recording.Interaction) (out []conve
 				moved.Of = append(moved.Of, number[n])
 			}
 		}
-		if len(moved.Of) > 0 && l.What != "the request without a response" {
+		if len(moved.Of) > 0 && !l.Interactions {
 			out = append(out, moved)
 		}
 	}

@@ -27,6 +27,9 @@ type Loss struct {
 	// Of are the numbers of the interactions, from 1. It is empty for a loss of the whole
 	// recording.
 	Of []int
+	// Interactions is true if whole interactions were omitted: most formats have no requests without a
+	// response.
+	Interactions bool
 }
 
 // Write writes a recording and reports losses. It returns an error if the format cannot
@@ -66,15 +69,18 @@ func (l *ledger) lose(what string, of ...int) {
 	(*l)[i].Of = append((*l)[i].Of, of...)
 }
 
-// answered returns what a format can represent: most formats have no requests without a
-// response.
+// answered returns the interactions that a format can represent; see [Loss].Interactions.
 func (l *ledger) answered(f Format, list []*recording.Interaction) (kept []*recording.Interaction, numbers []int) {
+	const what = "the request without a response"
 	for i, x := range list {
 		if x.Response.Status == 0 && f != Cassette && f != HAR {
-			l.lose("the request without a response", i+1)
+			l.lose(what, i+1)
 			continue
 		}
 		kept, numbers = append(kept, x), append(numbers, i+1)
+	}
+	for i := range *l {
+		(*l)[i].Interactions = true
 	}
 	return kept, numbers
 }

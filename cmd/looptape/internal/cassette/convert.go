@@ -22,8 +22,8 @@ own), go-vcr1 (for go-vcr v1 and v2), go-vcr2 (v3 and v4), har or vcrpy. Without
 --to, the extension of the output file selects the format: .tape is cassette,
 .har is har. The output may be the input file; convert replaces it at the end.
 
-convert omits data that the format cannot represent, and reports it. For a
-cassette of looptape it redacts secrets, and writes nothing if a suspected
+convert omits data that the format cannot represent, and reports it. It keeps
+each interaction, or writes nothing; see --omit-unanswered. For a cassette of looptape it redacts secrets, and writes nothing if a suspected
 secret remains. Other formats get the unchanged data.
 
 ` + recordings + `
@@ -37,6 +37,7 @@ read or written.`,
 	f := c.Flags()
 	f.StringVar(&v.to, "to", "", "output `format`")
 	f.StringVarP(&v.out, "output", "o", "", "output `file`")
+	f.BoolVar(&v.omitUnanswered, "omit-unanswered", false, "omit requests without a response if the format cannot represent them")
 	cli.SecretFlags(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
 	c.RunE = func(_ *cobra.Command, args []string) error { return v.convert(args[0]) }
@@ -45,9 +46,10 @@ read or written.`,
 
 // converter is a command line of cassette convert.
 type converter struct {
-	w       *cli.World
-	to, out string
-	opts    cassettes.Options
+	w              *cli.World
+	to, out        string
+	omitUnanswered bool
+	opts           cassettes.Options
 }
 
 func (v *converter) convert(name string) error {
@@ -70,6 +72,11 @@ func (v *converter) convert(name string) error {
 	text, lost, err := convert.Write(format, rec.Metadata, list)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	for _, l := range lost {
+		if l.Interactions && !v.omitUnanswered {
+			return fmt.Errorf("%s: interaction %d: %s cannot represent a request without a response: set --omit-unanswered to omit it, or choose cassette or har", name, l.Of[0], format)
+		}
 	}
 	if err := cassettes.Replace(v.out, text); err != nil {
 		return err
