@@ -68,8 +68,8 @@ func Formats() []Format {
 	return list
 }
 
-// ErrUnknown means that a file has an unknown format.
-var ErrUnknown = errors.New("unknown format of a recording: want a cassette of looptape, go-vcr or vcrpy, a HAR file or a httprr trace")
+// errUnknown means that a file has an unknown format.
+var errUnknown = errors.New("unknown format of a recording: want a cassette of looptape, go-vcr or vcrpy, a HAR file or a httprr trace")
 
 // Recording is the content of a recording.
 type Recording struct {

@@ -300,7 +300,7 @@ func TestReadMetadata(t *testing.T) {
 }
 
 func TestReadErrors(t *testing.T) {
-	unknown := convert.ErrUnknown.Error()
+	const unknown = "unknown format of a recording: want a cassette of looptape, go-vcr or vcrpy, a HAR file or a httprr trace"
 	old := "unsupported format of vcrpy before version 1: migrate it with python -m vcr.migration FILE"
 	for src, want := range map[string]string{
 		"":                         "x: " + unknown,

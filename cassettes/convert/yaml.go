@@ -38,14 +38,14 @@ func (r *reader) yaml(src []byte) error {
 
 func (r *reader) document(top *yaml.Node) error {
 	if len(top.Content) == 0 {
-		return ErrUnknown
+		return errUnknown
 	}
 	switch top.Content[0].Kind {
 	case yaml.SequenceNode:
 		return errOldVCRPy
 	case yaml.MappingNode:
 	default:
-		return ErrUnknown
+		return errUnknown
 	}
 	var doc document[yaml.Node]
 	if err := top.Decode(&doc); err != nil {
@@ -86,9 +86,9 @@ func dialect(doc *document[yaml.Node]) (f format, err error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.version == doc.Version && (f.Format == VCRPy) == isVCRPy })
 	switch {
 	case doc.Version == 0, doc.Interactions == nil:
-		return f, ErrUnknown
+		return f, errUnknown
 	case i < 0:
-		return f, fmt.Errorf("%w: the version of the cassette is %d; go-vcr has 1 and 2, vcrpy 1", ErrUnknown, doc.Version)
+		return f, fmt.Errorf("%w: the version of the cassette is %d; go-vcr has 1 and 2, vcrpy 1", errUnknown, doc.Version)
 	}
 	return formats[i], nil
 }
@@ -148,7 +148,7 @@ func (r *reader) json(src []byte) error {
 	case log != nil:
 		return r.har(log)
 	case !hasInteractions:
-		return ErrUnknown
+		return errUnknown
 	}
 	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file would be written as YAML
 	d := jsonio.NewValidDec(jsonio.View(src))
