@@ -54,11 +54,17 @@ func tableOf(t *testing.T, name string) string {
 		}
 		return markdown([]string{"property", "requirement", "likely cause and fix", "part of"}, rows)
 	case "rules":
+		checked := map[string]string{}
+		for line := range strings.Lines(read(t, "cmd/looptape/internal/runs/testdata/rules.tsv")) {
+			id, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			checked[id] = text
+		}
 		var rows [][]string
 		for line := range strings.Lines(read(t, "fake/wire/testdata/rules.tsv")) {
-			rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+			row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+			rows = append(rows, append(row, checked[row[0]]))
 		}
-		return markdown([]string{"id", "rejected request", "status", "type", "param", "code"}, rows)
+		return markdown([]string{"id", "rejected request", "status", "type", "param", "code", "`check` reports"}, rows)
 	case "options":
 		var rows [][]string
 		for _, o := range loop.Options() {

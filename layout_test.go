@@ -366,7 +366,7 @@ var table = []packageRule{
 		modules:  []string{yaml},
 	},
 	{
-		name: "fake/wire", does: "the HTTP server and its report",
+		name: "fake/wire", does: "the HTTP server and its report; rules for recorded requests",
 		not:      "the content of a script",
 		packages: []string{"internal/sse", "llm", "trace/check", "trace/watch", "fake", "fake/wire/internal/...", "providers/..."},
 		modules:  []string{"github.com/tidwall/gjson"},

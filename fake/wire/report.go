@@ -206,13 +206,7 @@ func (x *exchange) reject(e *strict.Error) {
 	e.Type = cmp.Or(e.Type, x.InvalidType())
 	id := "req_" + x.key.ID()
 	first := x.addSent(e.Status, e.ID)
-	if invariant := strict.Breaks(e.ID); first == 0 && !x.broke && !e.Setup && invariant != "" {
-		v := check.Violation{Invariant: invariant, Event: check.NoEvent, Message: "the provider rejects the request"}.WithHint()
-		if e.ID == "" {
-			v.Hint = noRuleHint
-		} else {
-			v.Message += " by rule " + e.ID
-		}
+	if v := rejection(e); first == 0 && !x.broke && !e.Setup && v.Invariant != "" {
 		x.addViolations(v)
 	}
 	x.server.mu.Lock()

@@ -13,6 +13,7 @@ const (
 	geminiSaid   = `{"role":"model","parts":[{"text":"hm"}]}`
 	geminiCalled = `{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"g","args":{}}}]}`
 	geminiResult = `{"functionResponse":{"name":"f","response":{"result":"1"}}}`
+	geminiSecond = `{"functionResponse":{"name":"g","response":{"result":"2"}}}`
 )
 
 func geminiResults(parts ...string) string {
@@ -25,7 +26,7 @@ func geminiTool(name, schema string) string {
 }
 
 func generateRows() []strictRow {
-	answered := generateBody(geminiUser + "," + geminiCalled + "," + geminiResults(geminiResult, geminiResult))
+	answered := generateBody(geminiUser + "," + geminiCalled + "," + geminiResults(geminiResult, geminiSecond))
 	one := strings.Replace(geminiCalled, `,{"functionCall":{"name":"g","args":{}}}`, "", 1)
 	signed := strings.Replace(one, `"functionCall"`, `"thoughtSignature":"c2ln","functionCall"`, 1)
 	three, with3 := "@/lane/main/gemini/v1beta/models/gemini-3-pro:generateContent ", "/gemini/v1beta/models/gemini-3-pro:generateContent"
@@ -49,7 +50,7 @@ func generateRows() []strictRow {
 		{id: "SG-04", path: with3, wrong: three + generateBody(geminiUser+","+one+","+geminiResults(geminiResult)), right: generateBody(geminiUser + "," + signed + "," + geminiResults(geminiResult)), said: "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:f` , position 2. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details."},
 		{id: "SG-04", name: "a later step", path: with3, wrong: three + generateBody(geminiUser+","+signed+","+geminiResults(geminiResult)+","+one+","+geminiResults(geminiResult)), right: generateBody(geminiUser + "," + strings.Replace(signed, "thoughtSignature", "thought_signature", 1) + "," + geminiResults(geminiResult))},
 		{id: "SG-04", name: "an earlier response", path: with3, wrong: three + generateBody(geminiUser+","+one+","+geminiResults(geminiResult)), right: generateBody(geminiUser + "," + one + "," + geminiResults(geminiResult) + "," + geminiUser)},
-		{id: "SG-04", name: "the second of a step", path: with3, wrong: three + generateBody(geminiUser+","+geminiCalled+","+geminiResults(geminiResult, geminiResult)), right: generateBody(geminiUser + "," + strings.Replace(geminiCalled, `{"functionCall":{"name":"f"`, `{"thoughtSignature":"c2ln","functionCall":{"name":"f"`, 1) + "," + geminiResults(geminiResult, geminiResult))},
+		{id: "SG-04", name: "the second of a step", path: with3, wrong: three + generateBody(geminiUser+","+geminiCalled+","+geminiResults(geminiResult, geminiSecond)), right: generateBody(geminiUser + "," + strings.Replace(geminiCalled, `{"functionCall":{"name":"f"`, `{"thoughtSignature":"c2ln","functionCall":{"name":"f"`, 1) + "," + geminiResults(geminiResult, geminiSecond))},
 		{id: "SG-04", name: "another model", wrong: three + generateBody(geminiUser+","+one+","+geminiResults(geminiResult)), right: generateBody(geminiUser + "," + one + "," + geminiResults(geminiResult))},
 		{id: "SG-04", name: "an alias", path: strings.Replace(with3, "gemini-3-pro", "gemini-flash-latest", 1), wrong: strings.Replace(three, "gemini-3-pro", "gemini-flash-latest", 1) + generateBody(geminiUser+","+one+","+geminiResults(geminiResult)), right: generateBody(geminiUser + "," + signed + "," + geminiResults(geminiResult))},
 		{id: "SG-04", name: "a model of images", path: strings.Replace(with3, "-pro", "-pro-image", 1), wrong: three + generateBody(geminiUser+","+one+","+geminiResults(geminiResult)), right: generateBody(geminiUser + "," + one + "," + geminiResults(geminiResult))},

@@ -66,7 +66,7 @@ func responsesPastRows() []strictRow {
 		{id: "SR-08", name: "after it", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), think(rs, made), call(fc2, "call_2"), itemOutput, two), right: right},
 		{id: "SR-08", name: "of a script", script: opaque(), wrong: talk(itemUser, call("fc_mine", "call_1"), itemOutput), right: mine, said: "Item 'fc_mine' of type 'function_call' was provided without its required 'reasoning' item: 'rs_mine'."},
 		{id: "SR-08", name: "without ids", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), itemOutput), right: talk(itemUser, itemCall, itemOutput)},
-		{id: "SR-09", script: thoughtful(), wrong: talk(itemUser, think(rs, made[:len(made)-1]), call(fc, "call_1"), itemOutput), right: right, said: "The encrypted content gAAA..." + made[len(made)-5:len(made)-1] + " could not be verified."},
+		{id: "SR-09", script: thoughtful(), wrong: talk(itemUser, think(rs, made[:len(made)-1]), call(fc, "call_1"), call(fc2, "call_2"), itemOutput, two), right: right, said: "The encrypted content gAAA..." + made[len(made)-5:len(made)-1] + " could not be verified."},
 		{id: "SR-09", name: "of another id", script: thoughtful(), wrong: talk(itemUser, think(rs, madeContent("rs_"+firstAnswer+"_1")), call(fc, "call_1"), itemOutput), right: right},
 		{id: "SR-09", name: "of another session", script: thoughtful(), wrong: talk(itemUser, think("rs_1", madeContent("rs_"+otherAnswer+"_0")), itemSaid), right: talk(itemUser, think("rs_1", made), itemSaid)},
 		{id: "SR-09", name: "altered without id", script: thoughtful(), wrong: talk(itemUser, strings.Replace(think("", made[:30]), `"id":"",`, "", 1), itemSaid), right: talk(itemUser, strings.Replace(think("", made), `"id":"",`, "", 1), itemSaid)},

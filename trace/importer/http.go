@@ -48,6 +48,11 @@ type Exchange struct {
 	// cannot be read as a whole. In the last case Incomplete is an [*Error] with the reason.
 	Response   *llm.Response
 	Incomplete error
+	// Status is the status of the response; 0 if unknown.
+	Status int
+	// Accepted is true if the response shows that the provider accepted the request: it is not an
+	// error, or has content before one.
+	Accepted bool
 	// Body is the body of the response, and RequestBody that of the request, without compression;
 	// nil if that failed.
 	Body, RequestBody []byte
@@ -282,6 +287,8 @@ func (e *Exchange) read(read *body.Protocol, x *recording.Interaction) {
 		response, err = read.Read(e.Body)
 	}
 	provider, isProvider := errors.AsType[*llm.APIError](err)
+	e.Status = x.Response.Status
+	e.Accepted = e.Status >= http.StatusOK && e.Status < http.StatusMultipleChoices
 	switch {
 	case err == nil:
 		if e.Response = response; response != nil {
@@ -293,6 +300,7 @@ func (e *Exchange) read(read *body.Protocol, x *recording.Interaction) {
 			message.ClientCalls([]llm.Message{response.Message()})
 			e.failed = &failure{response, provider}
 		}
+		e.Accepted = e.failed != nil
 	default:
 		e.Incomplete = err
 	}

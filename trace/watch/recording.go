@@ -25,6 +25,7 @@ type Recording struct {
 	monitor  Monitor
 	runs     map[place]int // number of the first request, by a beginning of the conversation
 	reported map[fault]int // number of violations of a run at a message
+	invalid  map[int]bool  // runs with errors in their messages
 	earlier  earlier
 }
 
@@ -37,6 +38,7 @@ type place struct {
 type fault struct {
 	run, event int
 	invariant  string
+	rejected   string // the message of one of Interaction.Rejected
 }
 
 // Interaction is a recorded request.
@@ -52,6 +54,9 @@ type Interaction struct {
 	// RequestBody is the body of the request; nil if unknown. It may have a value that replaces a
 	// signature of Gemini, which the codec omits.
 	RequestBody []byte
+	// Rejected are violations of the provider's rules, which package fake/wire finds in the body of
+	// the request. Add returns each once in a run, and none after an error in the run's messages.
+	Rejected []check.Violation
 }
 
 // Add checks the next request. It returns an error if a part of the conversation is not in the
@@ -66,7 +71,13 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 	if prompt := req.Extra["prompt"]; len(req.Messages) == 0 && len(prompt) > 0 && string(prompt) != "null" {
 		found = nil // the provider stores the messages
 	}
-	found = r.unreported(r.run(c), x.Number, found)
+	run := r.run(c)
+	isError := func(v check.Violation) bool { return !v.Note }
+	r.invalid[run] = r.invalid[run] || slices.ContainsFunc(found, isError)
+	found = r.unreported(run, x.Number, found)
+	if !r.invalid[run] {
+		found = append(found, r.unreported(run, x.Number, x.Rejected)...)
+	}
 	if x.Response != nil {
 		response := x.Response.Message()
 		r.monitor.AddResponse(c, response)
@@ -91,7 +102,7 @@ func (r *Recording) run(c *Conversation) (first int) {
 		r.Runs++
 	}
 	if r.runs == nil {
-		r.runs, r.reported = map[place]int{}, map[fault]int{}
+		r.runs, r.reported, r.invalid = map[place]int{}, map[fault]int{}, map[int]bool{}
 	}
 	r.runs[at(c.Hash())] = first
 	return first
@@ -101,7 +112,10 @@ func (r *Recording) run(c *Conversation) (first int) {
 func (r *Recording) unreported(run, number int, found []check.Violation) (out []check.Violation) {
 	seen := map[fault]int{}
 	for _, v := range found {
-		f := fault{run, v.Event, v.Invariant}
+		f := fault{run: run, event: v.Event, invariant: v.Invariant}
+		if v.Event == check.NoEvent {
+			f.rejected = v.Message
+		}
 		seen[f]++
 		if seen[f] <= r.reported[f] {
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/looptape/looptape/providers/openai/chat"
 	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/watch"
 )
 
@@ -272,6 +273,46 @@ func TestRecordingSignaturesRequired(t *testing.T) {
 			found, _ := recorded(c.p, asked{messages: hi, said: c.said, extra: c.extra}, asked{messages: then(hi, llm.Assistant(c.echo...), result("a")), extra: c.extra})
 			if got := strings.Join(found, "\n"); got != c.want {
 				t.Errorf("found %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A violation of a provider's rule is reported once in a run, and not after an error in the messages.
+func TestRecordingRejected(t *testing.T) {
+	hi := []llm.Message{llm.User("hi")}
+	talk := then(hi, assistant("hm"), llm.User("so"))
+	lost := then(hi, llm.Assistant(call("a")), llm.User("so"))
+	one, two := "rule 1", "rule 2"
+	for name, c := range map[string]struct {
+		requests [][]llm.Message
+		rules    []string // of each request
+		want     []string
+	}{
+		"once":           {[][]llm.Message{hi, talk}, []string{one, one}, []string{"interaction-1: rule 1"}},
+		"later":          {[][]llm.Message{hi, talk}, []string{"", one}, []string{"interaction-1: rule 1 (in interaction 2)"}},
+		"another rule":   {[][]llm.Message{hi, talk}, []string{one, two}, []string{"interaction-1: rule 1", "interaction-1: rule 2 (in interaction 2)"}},
+		"another run":    {[][]llm.Message{hi, {llm.User("go")}}, []string{one, one}, []string{"interaction-1: rule 1", "interaction-2: rule 1"}},
+		"after an error": {[][]llm.Message{hi, lost, lost}, []string{"", one, two}, []string{`interaction-1: the call "a" has no result, and other messages follow (in interaction 2)`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r watch.Recording
+			var found []string
+			for i, messages := range c.requests {
+				x := watch.Interaction{Number: i + 1, Protocol: chat.Protocol{}, Request: &llm.Request{Model: "m", Messages: messages}}
+				if c.rules[i] != "" {
+					x.Rejected = []check.Violation{{Invariant: "INV-24", Event: check.NoEvent, Message: c.rules[i]}}
+				}
+				violations, err := r.Add(x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range violations {
+					found = append(found, v.Run+": "+v.Message)
+				}
+			}
+			if diff := cmp.Diff(c.want, found); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
 			}
 		})
 	}

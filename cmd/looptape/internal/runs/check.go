@@ -41,8 +41,10 @@ follows its file's name.
 In recorded HTTP, check covers the requests to models in the protocols of OpenAI
 (Chat Completions, Responses, Completions), Anthropic, Gemini, Bedrock Converse,
 Cohere and Ollama. A conversation is a run. Its name is the number of its first
-interaction. Other requests are listed as skipped. check reads an incomplete
-recording up to its end, and reads FILE.journal if FILE does not exist.
+interaction. Requests that were not accepted are also checked against the rules
+of the strict server of serve. Other requests are listed as skipped. check reads
+an incomplete recording up to its end, and reads FILE.journal if FILE does not
+exist.
 
 A violation has a level. An error is one that a provider rejects, or that the
 recorded loop declared not to happen. A note deserves a look. Notes do not

@@ -1,9 +1,12 @@
 package runs
 
 import (
+	"net/http"
 	"strconv"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
 	"github.com/looptape/looptape/trace/watch"
 )
@@ -49,7 +52,10 @@ func (r *report) http(src *importer.Source, name, prefix string) {
 			skip(x, noModel)
 			continue
 		}
-		found, err := rec.Add(watch.Interaction{Number: x.Number, Session: x.Session, Protocol: x.Protocol, Request: x.Request, Response: x.Response, Body: x.Body, RequestBody: x.RequestBody})
+		found, err := rec.Add(watch.Interaction{
+			Number: x.Number, Session: x.Session, Protocol: x.Protocol, Request: x.Request, Response: x.Response, Body: x.Body, RequestBody: x.RequestBody,
+			Rejected: rejections(&x),
+		})
 		if err != nil {
 			skip(x, err.Error())
 			continue
@@ -64,6 +70,20 @@ func (r *report) http(src *importer.Source, name, prefix string) {
 	r.Runs += rec.Runs
 	r.checked += seen.Checked
 	r.Recordings = append(r.Recordings, seen)
+}
+
+// rejections returns the violation of a provider's rule that a request shows. There is none if the
+// response accepts the request, because other servers with the same protocol have other rules. It is
+// a note if the status is not that of an invalid request, such as 429.
+func rejections(x *importer.Exchange) []check.Violation {
+	if x.Accepted || x.RequestBody == nil {
+		return nil
+	}
+	list := wire.CheckConversation(x.Protocol, x.Request.Model, x.RequestBody)
+	for i := range list {
+		list[i].Note = x.Status != http.StatusBadRequest && x.Status != http.StatusUnprocessableEntity
+	}
+	return list
 }
 
 // printRecordings prints the counts of each file of recorded HTTP and its skipped requests.

@@ -10,13 +10,23 @@ import (
 // strictChat checks a request by the rules of Chat Completions (SO-01 to SO-20).
 func strictChat(in Request, body object) *Error {
 	model := body.text("model")
-	history := objects(body.get("messages"))
 	return cmp.Or(
 		unknownOpenAI(in, model),
 		unknownChatSetting(body, model),
 		chatFields(body, model),
-		chatTools(body.get("tools")),
 		chatValues(body, model),
+		chatConversation(body, model),
+	)
+}
+
+// chatConversation checks the tools and the messages.
+func chatConversation(body object, model string) *Error {
+	history := objects(body.get("messages"))
+	return cmp.Or(
+		onlyWithTools("SO-18", body, "tool_choice"),
+		chatTools(body.get("tools")),
+		chatChoice(body),
+		chatParts(history, model),
 		chatMessages(history, model),
 		mistralCounts(history, model),
 		chatOrder(history),
@@ -35,7 +45,7 @@ func chatFields(body object, model string) *Error {
 	case isReasoning(model) && body.get("max_tokens").isSet():
 		return reject("SO-13", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
 	}
-	return cmp.Or(onlyWithTools("SO-12", body, "parallel_tool_calls"), onlyWithTools("SO-18", body, "tool_choice"))
+	return onlyWithTools("SO-12", body, "parallel_tool_calls")
 }
 
 func isReasoning(model string) bool {
@@ -225,11 +235,6 @@ func chatValues(body object, model string) *Error {
 	if model == "" {
 		return reject("", "you must provide a model parameter")
 	}
-	choice := body.get("tool_choice").get("function").text("name")
-	isChoice := func(t object) bool { return t.get("function").text("name") == choice }
-	if choice != "" && !slices.ContainsFunc(objects(body.get("tools")), isChoice) {
-		return reject("", "Tool choice '%s' not found in 'tools' parameter.", choice).at("tool_choice", "")
-	}
 	if !isOpenAIs(model) {
 		return nil
 	}
@@ -244,11 +249,22 @@ func chatValues(body object, model string) *Error {
 		atLeast("n", body, 1),
 		checkEffort("reasoning_effort", body.get("reasoning_effort")),
 		checkFormat(format, format.get("json_schema"), chatFormat),
-		chatParts(objects(body.get("messages"))),
 	)
 }
 
-func chatParts(history []object) *Error {
+func chatChoice(body object) *Error {
+	choice := body.get("tool_choice").get("function").text("name")
+	isChoice := func(t object) bool { return t.get("function").text("name") == choice }
+	if choice == "" || slices.ContainsFunc(objects(body.get("tools")), isChoice) {
+		return nil
+	}
+	return reject("", "Tool choice '%s' not found in 'tools' parameter.", choice).at("tool_choice", "")
+}
+
+func chatParts(history []object, model string) *Error {
+	if !isOpenAIs(model) {
+		return nil
+	}
 	return first(history, func(i int, m object) *Error {
 		role := m.text("role")
 		return m.get("content").first(func(j int, part value) *Error {

@@ -20,6 +20,14 @@ func strictGenerate(in Request, body object) *Error {
 	return cmp.Or(
 		unknownGemini(in, model, method),
 		unknownGenerateSetting(body),
+		generateTemperature(body),
+		generateConversation(body, contents, model),
+	)
+}
+
+// generateConversation checks the tools and the contents.
+func generateConversation(body object, contents []content, model string) *Error {
+	return cmp.Or(
 		generateParts(contents),
 		generateSchemas(body),
 		generateTools(body.get("tools")),
@@ -28,6 +36,14 @@ func strictGenerate(in Request, body object) *Error {
 		generateOrder(contents),
 		unsignedCall(contents, model),
 	)
+}
+
+func generateTemperature(body object) *Error {
+	temperature, ok := body.either("generationConfig").get("temperature").number()
+	if !ok || temperature >= 0 && temperature <= 2 {
+		return nil
+	}
+	return reject("", "The temperature has to be in the range from 0 to 2, and is %v.", temperature)
 }
 
 func (in Request) modelInPath() (model, method string) {
@@ -310,14 +326,11 @@ func generateValues(body object, contents []content) *Error {
 		return nil
 	})
 	calling := body.either("toolConfig").object().either("functionCallingConfig")
-	temperature, hasTemperature := body.either("generationConfig").get("temperature").number()
 	switch {
 	case e != nil:
 		return e
 	case calling.text("mode") == "ANY" && len(names) == 0:
 		return reject("", "Function calling config is set without function_declarations.")
-	case hasTemperature && (temperature < 0 || temperature > 2):
-		return reject("", "The temperature has to be in the range from 0 to 2, and is %v.", temperature)
 	}
 	return firstPart(contents, func(path string, p object) *Error {
 		return cmp.Or(checkSingle(path, p), checkArgumentsObject(path, p))

@@ -25,13 +25,21 @@ func strictMessages(in Request, body object) *Error {
 		unknownClaude(in, model),
 		unknownSetting(body, messagesSettings, "%s: Extra inputs are not permitted"),
 		messagesFields(body),
-		messagesTools(body.get("tools")),
 		in.messagesValues(body),
+		messagesConversation(body, history),
+		in.scripted(model).thinking(body.get("thinking").text("type"), history),
+		prefilled(model, history),
+	)
+}
+
+// messagesConversation checks the tools and the messages without thinking.
+func messagesConversation(body object, history []message) *Error {
+	return cmp.Or(
+		messagesTools(body.get("tools")),
+		messagesChoice(body),
 		messagesRoles(history),
 		messagesBlocks(history),
 		messagesOrder(history),
-		in.scripted(model).thinking(body.get("thinking").text("type"), history),
-		prefilled(model, history),
 	)
 }
 
@@ -216,12 +224,12 @@ func (in Request) messagesValues(body object) *Error {
 	case marks > maxCacheMarks:
 		return reject("", "A maximum of %d blocks with cache_control may be provided. Found %d.", maxCacheMarks, marks)
 	}
-	return cmp.Or(body.get("system").first(func(_ int, b value) *Error {
+	return body.get("system").first(func(_ int, b value) *Error {
 		if b.text("type") != "text" || strings.TrimSpace(b.text("text")) != "" {
 			return nil
 		}
 		return reject("", "system: text content blocks must contain non-whitespace text")
-	}), messagesChoice(body))
+	})
 }
 
 // interleaves reports whether thinking may occur between calls: then its budget is that

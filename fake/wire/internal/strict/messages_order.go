@@ -116,16 +116,19 @@ func unfinished(scripts []mergedMessage) *Error {
 // of the request's thinking.
 func (p *scripted) thinking(mode string, history []message) *Error {
 	scripts := merge(history)
-	last := len(scripts) - 1
-	for last >= 0 && scripts[last].role != "assistant" {
-		last--
-	}
-	e := first(scripts, func(i int, m mergedMessage) *Error {
-		return first(m.blocks, func(j int, _ block) *Error { return p.checkUnchanged(m, j, i == last) })
-	})
-	if e != nil {
-		return e
-	}
+	last := lastOfAssistant(scripts)
+	return cmp.Or(
+		first(scripts, func(i int, m mergedMessage) *Error {
+			return first(m.blocks, func(j int, _ block) *Error { return p.checkUnchanged(m, j, i == last) })
+		}),
+		messagesThinking(mode, scripts, p.scripted),
+	)
+}
+
+// messagesThinking rejects thinking that is missing or disabled. If the request has no mode, it
+// accepts the thinking that accepts reports.
+func messagesThinking(mode string, scripts []mergedMessage, accepts func(block) bool) *Error {
+	last := lastOfAssistant(scripts)
 	if last < 0 || !isOpen(scripts, last) {
 		return nil
 	}
@@ -134,8 +137,18 @@ func (p *scripted) thinking(mode string, history []message) *Error {
 		return checkStart(scripts, last)
 	case "adaptive":
 		return nil
+	case "disabled":
+		accepts = func(block) bool { return false }
 	}
-	return p.checkDisabled(scripts[last], mode == "disabled")
+	return checkDisabled(scripts[last], accepts)
+}
+
+func lastOfAssistant(scripts []mergedMessage) int {
+	last := len(scripts) - 1
+	for last >= 0 && scripts[last].role != "assistant" {
+		last--
+	}
+	return last
 }
 
 // isOpen reports whether only results follow the assistant's message.
@@ -161,11 +174,10 @@ func checkStart(scripts []mergedMessage, last int) *Error {
 		b.at, b.kind)
 }
 
-// checkDisabled rejects thinking where the request disables it. If the request has no
-// mode, it accepts the thinking of the script.
-func (p *scripted) checkDisabled(t mergedMessage, off bool) *Error {
+// checkDisabled rejects thinking where the request disables it.
+func checkDisabled(t mergedMessage, accepts func(block) bool) *Error {
 	return first(t.blocks, func(_ int, b block) *Error {
-		if !isThought(b.kind) || !off && p.scripted(b) {
+		if !isThought(b.kind) || accepts(b) {
 			return nil
 		}
 		return reject("SA-16", "%s: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`.", b.at)

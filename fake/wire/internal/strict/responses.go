@@ -17,14 +17,18 @@ func strictResponses(in Request, body object) *Error {
 	e := cmp.Or(
 		unknownOpenAI(in, model),
 		unknownParameter("", "", body, responsesSettings),
-		responsesTools(body.get("tools")),
-		responsesItems(items),
 		responsesValues(body),
+		responsesConversation(body, items),
 	)
 	if e != nil {
 		return e
 	}
 	return in.scripted(model).strict(body, items)
+}
+
+// responsesConversation checks the tools, and each item alone.
+func responsesConversation(body object, items []object) *Error {
+	return cmp.Or(responsesTools(body.get("tools")), responsesChoice(body), responsesItems(items))
 }
 
 func responsesTools(tools value) *Error {
@@ -107,12 +111,6 @@ func responsesValues(body object) *Error {
 		return missingParameter("", "model")
 	case (!input.isSet() || input.empty()) && !slices.ContainsFunc([]string{"previous_response_id", "prompt", "conversation"}, elsewhere):
 		return reject("", `One of "input" or "previous_response_id" or 'prompt' or 'conversation_id' must be provided.`)
-	case body.text("tool_choice") == "required" && !elsewhere("tools"):
-		return reject("", "Tool choice 'required' must be specified with 'tools' parameter.").at("tool_choice", "")
-	}
-	choice := body.get("tool_choice")
-	if name := choice.text("name"); choice.text("type") == "function" && !hasTool(body.get("tools"), name) {
-		return reject("", "Tool choice '%s' not found in 'tools' parameter.", name).at("tool_choice", "")
 	}
 	if !isOpenAIs(body.text("model")) {
 		return nil
@@ -124,6 +122,17 @@ func responsesValues(body object) *Error {
 		checkEffort("reasoning.effort", body.get("reasoning").get("effort")),
 		checkFormat(format, format, responsesFormat),
 	)
+}
+
+func responsesChoice(body object) *Error {
+	choice := body.get("tool_choice")
+	switch name := choice.text("name"); {
+	case choice.string() == "required" && !body.get("tools").isSet():
+		return reject("", "Tool choice 'required' must be specified with 'tools' parameter.").at("tool_choice", "")
+	case choice.text("type") == "function" && !hasTool(body.get("tools"), name):
+		return reject("", "Tool choice '%s' not found in 'tools' parameter.", name).at("tool_choice", "")
+	}
+	return nil
 }
 
 var itemKinds = strings.Fields(`
@@ -174,6 +183,7 @@ func (p *scripted) strict(body object, items []object) *Error {
 	return cmp.Or(
 		checkDuplicates(before, resolved),
 		p.checkEncrypted(resolved),
+		unfollowed(resolved),
 		p.checkReasoning(resolved),
 		answered(before, resolved),
 	)
@@ -253,17 +263,23 @@ func (p *scripted) isOwn(text string) bool {
 	return ok
 }
 
-// checkReasoning rejects reasoning without the item after it, and a call without its
-// reasoning.
+// unfollowed rejects reasoning without the item after it.
+func unfollowed(items []object) *Error {
+	return first(items, func(i int, it object) *Error {
+		if kindOfItem(it) != "reasoning" || i+1 < len(items) && follows(items[i+1]) {
+			return nil
+		}
+		return reject("SR-07", "Item '%s' of type 'reasoning' was provided without its required following item.", it.text("id"))
+	})
+}
+
+// checkReasoning rejects a call without its reasoning.
 func (p *scripted) checkReasoning(items []object) *Error {
 	seen := map[string]bool{}
-	for i, it := range items {
+	for _, it := range items {
 		id := it.text("id")
 		switch kindOfItem(it) {
 		case "reasoning":
-			if i+1 == len(items) || !follows(items[i+1]) {
-				return reject("SR-07", "Item '%s' of type 'reasoning' was provided without its required following item.", id)
-			}
 			seen[p.withoutAttempt(id)] = true
 		case "function_call":
 			if at, ok := p.keyOf(id); ok && !p.thinks(at) {

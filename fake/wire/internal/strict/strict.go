@@ -64,6 +64,32 @@ func Check(in Request) *Error {
 	return e
 }
 
+// CheckConversation returns the error for the tools and the messages of a request, as far as its
+// body shows it alone, or nil. It checks neither the settings nor what depends on the responses
+// before. The body is valid JSON.
+func CheckConversation(protocolName, model string, src []byte) *Error {
+	body := parse(src).object()
+	switch protocolName {
+	case reply.Chat:
+		return chatConversation(body, model)
+	case reply.Responses:
+		items := objects(body.get("input"))
+		return cmp.Or(responsesConversation(body, items), checkDuplicates(nil, items), unfollowed(items))
+	case reply.Messages:
+		history := messagesIn(body.get("messages"))
+		all := func(block) bool { return true }
+		return cmp.Or(
+			loneSurrogate(jsonio.View(src)),
+			messagesConversation(body, history),
+			messagesThinking(body.get("thinking").text("type"), merge(history), all),
+			prefilled(model, history),
+		)
+	case reply.Generate:
+		return generateConversation(body, contentsIn(asArray(body.get("contents"))), model)
+	}
+	return nil
+}
+
 // Error is an error that the client caused.
 type Error struct {
 	ID      string // of the [Rule]; may be empty
