@@ -19,6 +19,7 @@ func TestStrictAccepts(t *testing.T) {
 			{"type":"mcp_approval_response","approval_request_id":"mcpr_1","approve":true}`)},
 		"a function, as it was before there were tools": {"SO", `{"model":"gpt-5","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},{"role":"function","name":"f","content":"x"}]}`},
 		"the audio of a response":                       {"SO", `{"model":"gpt-5","messages":[{"role":"user","content":"hi"},{"role":"assistant","audio":{"id":"audio_1"}},{"role":"user","content":"go on"}]}`},
+		"a signature without a text, after one":         {"SG", generateBody(geminiUser + `,{"role":"model","parts":[{"text":"hm"},{"thoughtSignature":"c2ln"}]},` + geminiUser)},
 		"objects without the brackets around them":      {"SG", `{"contents":{"parts":{"text":"hi"}},"tools":{"function_declarations":{"name":"f","parameters":{"type":"object","properties":{"a":{"anyOf":{"type":"string"}}}}}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/sebdah/goldie/v2"
 
+	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
+	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -177,5 +180,48 @@ func TestRejections(t *testing.T) {
 				t.Errorf("violations (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRulesAcceptRecorded checks the rules with the requests of all recordings of others that the
+// provider accepted: no rule rejects one, except for servers that accept more than the provider
+// whose protocol they have.
+func TestRulesAcceptRecorded(t *testing.T) {
+	want := map[string]string{
+		// Mistral
+		"test_synchronous_streaming_chat_completions_emits_expected_span_True_.yaml": "the provider rejects the request by rule SO-18",
+		"test_mistral_model_thinking_part.yaml":                                      "the provider rejects the request by rule SO-05",
+	}
+	dir := filepath.Join(sharedDir(t), "data")
+	w, _, _ := clitest.Terminal(nil)
+	files, meter, err := w.Gather([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, got := 0, map[string]string{}
+	for _, file := range files {
+		name, f, err := meter.OpenRecording(file.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := importer.Open(name, f)
+		if err == nil && src.Format.HTTP {
+			for x, err := range src.Exchanges() {
+				if err != nil || x.Protocol == nil || !x.Accepted || x.RequestBody == nil {
+					continue
+				}
+				requests++
+				for _, v := range wire.CheckConversation(x.Protocol, x.Request.Model, x.RequestBody) {
+					got[filepath.Base(name)], _, _ = strings.Cut(v.Message, ":")
+				}
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d accepted requests", requests)
+	if diff := gocmp.Diff(want, got); diff != "" || requests == 0 {
+		t.Errorf("rules that reject one of %d accepted requests (-want +got):\n%s", requests, diff)
 	}
 }

@@ -194,7 +194,8 @@ func generateContents(contents []content) *Error {
 		}
 		return first(c.parts, func(j int, p object) *Error {
 			path := fmt.Sprintf("* GenerateContentRequest.contents[%d].parts[%d].", i, j)
-			if !slices.ContainsFunc(partData, func(key string) bool { return p.either(key).isSet() }) {
+			isSigned := j > 0 && p.either("thoughtSignature").isSet() // the end of a stream, which Gemini 3 accepts after a text
+			if !isSigned && !slices.ContainsFunc(partData, func(key string) bool { return p.either(key).isSet() }) {
 				return reject("SG-07", "%sdata: required oneof field 'data' must have one initialized field\n", path)
 			}
 			if r := p.either("functionResponse"); r.isSet() && r.text("name") == "" {
