@@ -231,7 +231,8 @@ func (q *Request) followAs(known int, before *received, next []llm.Message) (fou
 	if q.Protocol.Name() == generate {
 		next[0] = joinTexts(next[0])
 	}
-	next[0].Parts = q.required(next[0].Parts)
+	sent := next[0].Parts
+	next[0].Parts = q.required(sent)
 	other := before.protocol != q.Protocol.Name()
 	if other {
 		next[0].Parts, next[0].Opaque = withoutOpaque(next[0].Parts), nil
@@ -240,7 +241,7 @@ func (q *Request) followAs(known int, before *received, next []llm.Message) (fou
 		if other {
 			m.Parts, m.Opaque = withoutOpaque(m.Parts), nil
 		}
-		m.Parts = q.required(before.withSuperseded(m.Parts, next[0].Parts))
+		m.Parts = q.required(before.withSuperseded(m.Parts, sent))
 		m = q.adapt(m, q.Request.Messages[:known], next)
 		if id := textMember(member(jsonio.View(m.Opaque), "container"), "id"); id == "" || string(q.Request.Extra["container"]) == quoted(id) { // Anthropic has it at the top of the request
 			m.Opaque = requiredOpaque(returnedOpaque(q.Protocol, m.Opaque), next[0].Opaque)
