@@ -147,6 +147,10 @@ var table = []packageRule{
 		modules: []string{"github.com/cespare/xxhash/v2"},
 	},
 	{
+		name: "trace/internal/stored", does: "requests that refer to earlier responses, which the provider stores",
+		packages: []string{"llm"},
+	},
+	{
 		name: "trace/check", does: "the invariants: events in, violations out",
 		not:      "running a loop",
 		large:    "The invariants share the state of a run and of the messages of its requests.",
@@ -164,7 +168,7 @@ var table = []packageRule{
 		name: "trace/importer", does: "recordings of other tools and of HTTP become runs; the table of formats",
 		not:      "checking, scoring",
 		large:    "All readers share the walk over one file, its places and its memory limits.",
-		packages: []string{"internal/decompress", "internal/eventstream", "internal/jsonio", "internal/jsonval", "internal/ordered", "internal/yamljson", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/..."},
+		packages: []string{"internal/decompress", "internal/eventstream", "internal/jsonio", "internal/jsonval", "internal/ordered", "internal/yamljson", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/...", "trace/internal/stored"},
 		modules:  []string{zstd}, // in tests
 	},
 	{
@@ -208,7 +212,7 @@ var table = []packageRule{
 	{
 		name: "trace/watch", does: "requests to models, live or recorded, compared with earlier responses",
 		not:      "what one provider rejects",
-		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "trace/check", "providers/..."},
+		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "trace/check", "trace/internal/stored", "providers/..."},
 	},
 	{
 		name: "loop", does: "the kernel, its options and hooks, typed tools",

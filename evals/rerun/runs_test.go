@@ -121,8 +121,8 @@ func TestRunsOfHTTP(t *testing.T) {
 		got = append(got, run.Name+": "+went(out))
 	}
 	want := []string{
+		"interaction-1: 2 turns, 0 reworded",
 		`interaction-2: 1 turns, 0 reworded; left at 0 for 0: the call of weather {"in":"Bern"} is not recorded here, or not that often: was "Hi.", is weather {"in":"Bern"}`,
-		"interaction-3: 2 turns, 0 reworded",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("conversations (-want +got):\n%s", diff)

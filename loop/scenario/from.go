@@ -56,7 +56,7 @@ func FromTrace(events []trace.Event) ([]byte, error) {
 }
 
 // FromMessages returns a scenario file for a list of messages. The messages up to the last
-// user message are its history and input, and the responses after it are its script. It
+// user message with a message after it are its history and input, and the responses after it are its script. It
 // expects no trace and disables the runaway guard. The comment lists what prevents a run,
 // such as a call without a result. FromMessages returns an error if no message follows a
 // user message.
@@ -92,7 +92,9 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 					t.Calls = append(t.Calls, b.behavior(t.Name, trace.OutcomeOK, r))
 				}
 			}
-		case llm.RoleUser, llm.RoleSystem:
+		case llm.RoleUser:
+			b.omit("the last user message, to which the messages contain no response")
+		case llm.RoleSystem:
 		}
 	}
 	b.option("max_steps", numberValue(strconv.Itoa(max(answers, 1))))

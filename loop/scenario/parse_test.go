@@ -464,6 +464,7 @@ func TestFromMessagesUnplayable(t *testing.T) {
 			lacks("the result of the call c1 of the tool a, which the messages do not contain")},
 		"a tool without a name": {[]llm.Message{llm.Assistant(call("c1", "")), llm.ToolResults(result("c1")), done},
 			lacks(`the cause of an error: the tool name "" is not one that providers take: letters, digits, _ and -, 64 characters at most`)},
+		"a last user message": {[]llm.Message{done, llm.User("more")}, lacks("the last user message, to which the messages contain no response")},
 		"a response after the last": {[]llm.Message{done, done},
 			lacks(`the cause of unused responses: session "main": response 2`)},
 	} {

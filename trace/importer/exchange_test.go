@@ -340,7 +340,7 @@ func TestExchangesBackground(t *testing.T) {
 	for run, err := range src.Conversations() {
 		runs = append(runs, fmt.Sprint(run.Name, len(run.Messages), string(run.Meta["usage"]), err))
 	}
-	if diff := cmp.Diff([]string{`interaction-32{"input_tokens":3,"output_tokens":4}<nil>`}, runs); diff != "" {
+	if diff := cmp.Diff([]string{`interaction-12{"input_tokens":3,"output_tokens":4}<nil>`}, runs); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 }
@@ -400,7 +400,7 @@ data: {"error":{"message":"busy","code":"server_error"}}
 	if diff := cmp.Diff(want, shown((*importer.Source).Runs)); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
-	want = append(others, "interaction-5: 2 messages, <nil>, "+strings.Replace(first, `{"input_tokens":5,"output_tokens":1}`, `{"input_tokens":10,"output_tokens":3}`, 1))
+	want = append([]string{"interaction-1: 2 messages, <nil>, " + strings.Replace(first, `{"input_tokens":5,"output_tokens":1}`, `{"input_tokens":10,"output_tokens":3}`, 1)}, others...)
 	if diff := cmp.Diff(want, shown((*importer.Source).Conversations)); diff != "" {
 		t.Errorf("conversations (-want +got):\n%s", diff)
 	}

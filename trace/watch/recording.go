@@ -1,14 +1,13 @@
 package watch
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/check"
+	"github.com/looptape/looptape/trace/internal/stored"
 )
 
 // Recording checks recorded requests, in the order in which they were sent. A recording does
@@ -26,7 +25,7 @@ type Recording struct {
 	runs     map[place]int // number of the first request, by a beginning of the conversation
 	reported map[fault]int // number of violations of a run at a message
 	invalid  map[int]bool  // runs with errors in their messages
-	earlier  earlier
+	stored   stored.Responses
 }
 
 type place struct {
@@ -62,7 +61,7 @@ type Interaction struct {
 // Add checks the next request. It returns an error if a part of the conversation is not in the
 // recording; then nothing was checked.
 func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
-	req, err := r.earlier.complete(x.Request)
+	req, err := r.stored.Complete(x.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 		r.monitor.AddResponse(c, response)
 		if x.Protocol.Name() == responses {
 			r.monitor.supersede(c, x.Body)
-			r.earlier.add(x.Response.ResponseID, req.Messages, response)
+			r.stored.Add(x.Response.ResponseID, req.Messages, response)
 		}
 	}
 	return found, nil
@@ -128,59 +127,4 @@ func (r *Recording) unreported(run, number int, found []check.Violation) (out []
 		out = append(out, v)
 	}
 	return out
-}
-
-// earlier is the conversations and parts that requests of Responses may refer to by id.
-type earlier struct {
-	conversations map[string][]llm.Message // up to a response, by its id
-	parts         map[string]llm.Part      // of responses, by id
-}
-
-// add takes the response to these messages, which it may keep.
-func (e *earlier) add(id string, messages []llm.Message, response llm.Message) {
-	if e.conversations == nil {
-		e.conversations, e.parts = map[string][]llm.Message{}, map[string]llm.Part{}
-	}
-	if id != "" {
-		e.conversations[id] = append(messages, response)
-	}
-	for _, part := range response.Parts {
-		var opaque struct{ ID string }
-		if json.Unmarshal(llm.PartOpaque(part), &opaque) == nil && opaque.ID != "" {
-			e.parts[opaque.ID] = part
-		}
-	}
-}
-
-func (e *earlier) complete(req *llm.Request) (*llm.Request, error) {
-	out := *req
-	var before string
-	_ = json.Unmarshal(req.Extra["previous_response_id"], &before) // an invalid value is no reference
-	messages, known := e.conversations[before]
-	isSet := func(name string) bool { return len(req.Extra[name]) > 0 && string(req.Extra[name]) != "null" }
-	switch {
-	case before != "" && !known:
-		return nil, fmt.Errorf("continues the response %q, which is not in the recording", before)
-	case isSet("conversation"):
-		return nil, errors.New("continues a conversation that the provider stores")
-	}
-	out.Messages = slices.Clone(messages)
-	for _, m := range req.Messages {
-		m.Parts = slices.Clone(m.Parts)
-		for i, part := range m.Parts {
-			u, ok := part.(llm.Unknown)
-			if !ok || u.Kind != "item_reference" {
-				continue
-			}
-			var item struct{ ID string }
-			_ = json.Unmarshal(u.Raw, &item) // the codec has decoded it
-			p, ok := e.parts[item.ID]
-			if !ok {
-				return nil, fmt.Errorf("refers to the item %q, which is not in the recording", item.ID)
-			}
-			m.Parts[i] = p
-		}
-		out.Messages = append(out.Messages, m)
-	}
-	return &out, nil
 }

@@ -2,6 +2,8 @@ package runs
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,11 +23,12 @@ func newScenarioFrom(w *cli.World) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "from FILE",
 		Short: "Create a scenario from a recorded run",
-		Long: `from reads a recorded run (a trace, a message list, a tau-bench result) and
-prints a scenario whose models and tools repeat the recorded responses and
-results. A trace becomes the expected trace of the scenario. For a message list,
-the messages after the last user message become the script, without an expected
-trace.
+		Long: `from reads a recorded run (a trace, a message list, a conversation in a
+recording of HTTP) and prints a scenario whose models and tools repeat the
+recorded responses and results. A trace becomes the expected trace of the
+scenario. From other recordings, the messages after the last user message with a
+response become the script, without an expected trace. A conversation has the
+name of its first request, such as interaction-1.
 
 The first lines of the file list what a scenario cannot represent.
 
@@ -56,11 +59,13 @@ func scenarioFrom(w *cli.World, name, run string) (made []byte, err error) {
 			made, err = fromTrace(src, name, run)
 			return err
 		}
-		for r, err := range src.Runs() {
-			if err != nil && run == "" {
-				return err
-			}
-			if err == nil && (run == "" || r.Name == run) {
+		var names []string
+		for r, err := range src.Conversations() {
+			names = append(names, r.Name)
+			if run == "" || r.Name == run {
+				if err != nil {
+					return err
+				}
 				if len(r.Unknown) > 0 {
 					return r.Unknown[0]
 				}
@@ -68,7 +73,14 @@ func scenarioFrom(w *cli.World, name, run string) (made []byte, err error) {
 				return err
 			}
 		}
-		return notFound(name, run)
+		if names == nil {
+			return notFound(name, run)
+		}
+		const most = 5
+		if len(names) > most {
+			names = append(names[:most], "…")
+		}
+		return fmt.Errorf("%w: the runs are %s", notFound(name, run), strings.Join(names, ", "))
 	})
 	return made, err
 }
