@@ -471,7 +471,7 @@ var table = []packageRule{
 	},
 	{
 		name: "cmd/looptape/internal/cli", does: "what commands share: arguments, flags, files, tables, exit status",
-		packages: []string{"cassettes", "loop/scenario", "cmd/looptape/internal/cli/clitest"},
+		packages: []string{"cassettes/...", "loop/scenario", "trace/importer", "cmd/looptape/internal/cli/clitest"},
 		modules:  []string{"github.com/spf13/cobra", tableWriter},
 	},
 	{

@@ -129,7 +129,10 @@ func (r *reader) read(name string) error {
 	case bytes.HasPrefix(start, []byte("{")):
 		return r.json(start)
 	case bytes.HasPrefix(start, []byte("[")):
-		return errOldVCRPy
+		if listsRequests(start) {
+			return errOldVCRPy
+		}
+		return ErrUnknown
 	}
 	return r.yaml(r.src)
 }

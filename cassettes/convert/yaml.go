@@ -42,7 +42,10 @@ func (r *reader) document(top *yaml.Node) error {
 	}
 	switch top.Content[0].Kind {
 	case yaml.SequenceNode:
-		return errOldVCRPy
+		if list := top.Content[0].Content; len(list) > 0 && child(list[0], "request") != nil {
+			return errOldVCRPy
+		}
+		return ErrUnknown
 	case yaml.MappingNode:
 	default:
 		return errUnknown
@@ -153,6 +156,24 @@ func (r *reader) json(src []byte) error {
 	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file would be written as YAML
 	d := jsonio.NewValidDec(jsonio.View(src))
 	return r.document(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{nodeOf(&d)}})
+}
+
+// listsRequests reports whether the first element of a JSON list has a request.
+func listsRequests(src []byte) bool {
+	d := jsonio.NewDec(jsonio.View(src))
+	for range d.Elements() {
+		if d.Peek() != '{' {
+			return false
+		}
+		for name := range d.Members() {
+			if name == "request" {
+				return true
+			}
+			d.Skip()
+		}
+		return false
+	}
+	return false
 }
 
 // readMembers finds the known members of a file; ok is false if the file is not valid JSON.

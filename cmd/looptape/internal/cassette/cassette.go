@@ -31,7 +31,7 @@ func readRecording(w *cli.World, name string) (*convert.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := convert.Parse(name, src)
+	rec, err := cli.ParseRecording(name, src)
 	if err == nil && rec.Incomplete != nil {
 		w.PrintError(rec.Incomplete)
 	}

@@ -160,7 +160,7 @@ func (v *verifier) file(name string) error {
 	if info, err := os.Stat(cassettes.JournalPath(name)); err == nil {
 		v.add(finding{File: name, Kind: kindJournal, Message: "the journal " + info.Name() + " exists: the recording is in progress or incomplete, and a replay uses the journal"})
 	}
-	rec, err := convert.Parse(name, src)
+	rec, err := cli.ParseRecording(name, src)
 	switch wrong, ok := errors.AsType[*recording.FormatError](err); {
 	case ok && v.update && cassettes.IsCassette(src):
 		return v.updateChecksums(name, src)
@@ -185,7 +185,7 @@ func (v *verifier) updateChecksums(name string, src []byte) error {
 		v.broken(name, wrong, true)
 		return nil
 	}
-	rec, err := convert.Parse(name, text)
+	rec, err := cli.ParseRecording(name, text)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace/importer"
 )
 
 // Open opens a file, or standard input for "-", and shows its progress.
@@ -36,6 +39,35 @@ func (m *Meter) OpenRecording(name string) (found string, f io.ReadCloser, err e
 		}
 	}
 	return name, f, err
+}
+
+// ParseRecording reads a recording of HTTP. For a file in a format of recorded runs, the error names the
+// format and the commands that read it.
+func ParseRecording(name string, src []byte) (*convert.Recording, error) {
+	rec, err := convert.Parse(name, src)
+	if err == nil || cassettes.IsCassette(src) {
+		return rec, err
+	}
+	other, failed := importer.Open(name, bytes.NewReader(src))
+	switch {
+	case errors.Is(failed, importer.ErrEmpty):
+		err = &recording.FormatError{File: name, Err: importer.ErrEmpty}
+	case failed == nil && !other.Format.HTTP:
+		use := "use looptape check, or create a scenario with looptape scenario from"
+		switch other.Format.Name {
+		case "rows":
+			use = "use looptape eval"
+		case "bodies", "stream":
+			use = "use looptape check"
+		}
+		err = &recording.FormatError{File: name, Err: fmt.Errorf("not a recording of HTTP, but of the format %s: %s", other.Format.Name, use)}
+	}
+	return nil, err
+}
+
+// FolderError returns the error for a folder in the place of a file.
+func FolderError(name string) error {
+	return &fs.PathError{Op: "read", Path: name, Err: errors.New("is a folder: name the files in it")}
 }
 
 // Recording is a file with recorded runs.
@@ -157,7 +189,7 @@ func (m *Meter) Open(name string) (io.ReadCloser, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
-		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("is a folder: name the files in it")}
+		err = FolderError(name)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

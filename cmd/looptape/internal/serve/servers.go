@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/cassettes"
-	"github.com/looptape/looptape/cassettes/convert"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 )
 
@@ -37,12 +36,15 @@ func (v *cassetteServer) open(args []string) (*cassettes.Cassette, error) {
 // load reads a cassette. A recording in another format becomes a cassette in memory, whose
 // requests have no secrets; own is false then.
 func (v *cassetteServer) load() (f *cassettes.File, own bool, err error) {
+	if info, err := os.Stat(v.file); err == nil && info.IsDir() {
+		return nil, false, cli.FolderError(v.file)
+	}
 	src, err := os.ReadFile(v.file)
 	if err != nil || cassettes.IsCassette(src) {
 		f, err = cassettes.Load(v.file) // or its journal
 		return f, true, err
 	}
-	rec, err := convert.Parse(v.file, src)
+	rec, err := cli.ParseRecording(v.file, src)
 	if err != nil {
 		return nil, false, err
 	}
