@@ -33,6 +33,7 @@ type caseRun struct {
 	release    chan struct{}     // closed to release a loop that hangs
 	http       *httpRun          // nil for a loop that calls an llm.Model
 	skipped    string            // why nothing was checked; empty if it was
+	unused     bool              // see noRequest
 
 	mu         sync.Mutex
 	modelCalls int // model calls
@@ -125,6 +126,9 @@ func (w *caseRun) run(loop Loop) {
 	case w.modelCalls > maxModelCalls: // which is reported
 	case w.aborted != "":
 		w.report("INV-23", "%s", w.aborted)
+	case w.noRequest() != "":
+		w.report("INV-11", "%s", w.noRequest())
+		w.found[len(w.found)-1].Hint, w.unused = useModel, true
 	case !w.reached() && w.err != nil:
 		w.report("INV-11", "the run fails before the case cancels it: %v", w.err)
 	case !w.reached():
@@ -136,6 +140,23 @@ func (w *caseRun) run(loop Loop) {
 	}
 	w.transcript = w.summary()
 }
+
+// noRequest returns why a case shows nothing: the model of the suite got no request. It is empty if there
+// was one, or if the case needs none.
+func (w *caseRun) noRequest() string {
+	switch {
+	case w.c.when == before:
+		return ""
+	case w.http != nil:
+		return w.http.unused()
+	case w.modelCalls == 0:
+		return "the loop did not call Input.Model"
+	}
+	return ""
+}
+
+// useModel is the hint for a loop that sends no request.
+const useModel = `Call the model of the input. With HTTP, configure the SDK with the given client and a base URL of the server, such as baseURL + "/openai/v1".`
 
 // runTimeout is longer than any tool of a case.
 const runTimeout = 3 * time.Hour
@@ -294,7 +315,7 @@ func (c *testcase) run(t *testing.T, loop Loop, limit *realTime) outcome {
 			}
 		}
 		if len(w.found) > 0 {
-			return outcome{found: w.found}
+			return outcome{found: w.found, unused: w.unused}
 		}
 		prev = w
 	}

@@ -12,6 +12,7 @@ import (
 // HTTPViolations is [Violations] for a loop of [HTTP].
 func HTTPViolations(t *testing.T, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (string, error)) []check.Violation {
 	t.Helper()
+	initResolver()
 	return violations(t, httpCases(), httpLoop(run), newRealTime(t))
 }
 

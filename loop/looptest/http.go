@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,7 +31,16 @@ import (
 // given client only, and must not keep goroutines of its own after it returns.
 func HTTP(t *testing.T, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (answer string, err error), exceptions ...string) {
 	t.Helper()
+	initResolver()
 	runSuite(t, httpCases(), httpLoop(run), exceptions, newRealTime(t))
+}
+
+// initResolver initializes what package net shares between lookups, for loops with a client of their own. If
+// that happens in the bubble of a case, lookups elsewhere end the process.
+func initResolver() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, _ = net.DefaultResolver.LookupHost(ctx, "localhost") // it was canceled
 }
 
 // httpLoop is a [Loop] that calls the server of its case.
@@ -76,8 +86,9 @@ type httpRun struct {
 	client *http.Client
 	close  func()
 
-	mu       sync.Mutex
-	provider string // of the first request
+	mu        sync.Mutex
+	provider  string // of the first request
+	elsewhere string // the first request that is not to the server
 }
 
 func newHTTPRun(w *caseRun) *httpRun {
@@ -96,7 +107,8 @@ func (h *httpRun) stop() {
 	}
 }
 
-// watchedTransport counts requests, and reports those after the run was canceled.
+// watchedTransport counts requests, and reports those after the run was canceled. It rejects those to
+// another server.
 type watchedTransport struct {
 	http.RoundTripper
 	run *httpRun
@@ -106,6 +118,12 @@ func (t *watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.run.run.countModelCall()
 	if t.run.run.ctx.Err() != nil && r.Context().Err() == nil {
 		t.run.run.report("INV-17", "the loop calls the model after the run was canceled")
+	}
+	if r.URL.Scheme+"://"+r.URL.Hostname() != httpURL {
+		t.run.mu.Lock()
+		t.run.elsewhere = cmp.Or(t.run.elsewhere, r.Method+" "+r.URL.Redacted())
+		t.run.mu.Unlock()
+		return nil, fmt.Errorf("looptest: not a request to the base URL %s", httpURL)
 	}
 	t.run.mu.Lock()
 	provider, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -119,6 +137,23 @@ func (t *watchedTransport) CloseIdleConnections() {
 	if c, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
+}
+
+// unused returns why no request came to the server; empty if one did.
+func (h *httpRun) unused() string {
+	r := h.server.Report()
+	switch {
+	case r.Requests > 0:
+		return ""
+	case h.elsewhere != "":
+		return fmt.Sprintf("the loop ignores the base URL %s: its first request is %s", httpURL, h.elsewhere)
+	case len(r.UnmatchedRequests) > 0:
+		x := r.UnmatchedRequests[0]
+		return fmt.Sprintf("the server does not have the path of the first request, %s %s: it has %s", x.Method, x.Path, x.Served)
+	case h.run.err != nil:
+		return fmt.Sprintf("the loop sent no request with the given client, and returned an error: %v", h.run.err)
+	}
+	return "the loop sent no request with the given client"
 }
 
 // check checks an ended run by the requests that the server received, and by the tools.
@@ -192,8 +227,6 @@ func (h *httpRun) checkEnd(r *wire.Report) {
 	last := w.c.responses[len(w.c.responses)-1].Text
 	answer := w.result.Messages[0].Text()
 	switch {
-	case r.Requests == 0:
-		w.report("INV-11", "the loop made no request to the base URL")
 	case w.err != nil && len(r.RejectedRequests) > 0: // which is reported
 	case w.err != nil && w.c.hasFailedCalls:
 		w.report("INV-23", "the run fails because a call failed: %v", w.err)

@@ -2,11 +2,16 @@ package looptest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/looptest"
@@ -75,6 +80,69 @@ func TestHTTP(t *testing.T) {
 	for client := range httpClients {
 		for name, mode := range map[string]llm.ResponseMode{"streaming": llm.Streaming, "non-streaming": llm.NonStreaming} {
 			t.Run(client+" "+name, func(t *testing.T) { looptest.HTTP(t, httpLoop(client, mode, "")) })
+		}
+	}
+}
+
+// TestHTTPWithoutRequests checks that each case that needs a request has the cause if none comes to the
+// server.
+func TestHTTPWithoutRequests(t *testing.T) {
+	send := func(ctx context.Context, client *http.Client, url string) (string, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
+		if err != nil {
+			return "", err
+		}
+		got, err := client.Do(r)
+		if err != nil {
+			return "", err
+		}
+		return "", got.Body.Close()
+	}
+	for name, c := range map[string]struct {
+		loop func(ctx context.Context, client *http.Client, url string) (string, error)
+		want string
+	}{
+		"no request": {func(context.Context, *http.Client, string) (string, error) { return "done", nil }, "the loop sent no request with the given client"},
+		"an error": {func(context.Context, *http.Client, string) (string, error) { return "", errors.New("no key") },
+			"the loop sent no request with the given client, and returned an error: no key"},
+		"another server": {func(ctx context.Context, client *http.Client, _ string) (string, error) {
+			return send(ctx, client, "https://me:secret@api.openai.com/v1/responses")
+		}, "the loop ignores the base URL http://looptape.invalid: its first request is POST https://me:xxxxx@api.openai.com/v1/responses"},
+		"another server without TLS": {func(ctx context.Context, client *http.Client, _ string) (string, error) {
+			return send(ctx, client, "http://localhost:11434/openai/v1/responses")
+		}, "the loop ignores the base URL http://looptape.invalid: its first request is POST http://localhost:11434/openai/v1/responses"},
+		"another path": {func(ctx context.Context, client *http.Client, url string) (string, error) {
+			return send(ctx, client, url+"/v1/chat/completions")
+		}, "the server does not have the path of the first request, POST /v1/chat/completions: it has POST /openai/v1/chat/completions, /openai/v1/responses"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]int{}
+			for _, v := range looptest.HTTPViolations(t, func(ctx context.Context, client *http.Client, url string, _ *looptest.Input) (string, error) {
+				return c.loop(ctx, client, url)
+			}) {
+				got[v.Invariant+": "+v.Message]++
+				if want := `Call the model of the input. With HTTP, configure the SDK with the given client and a base URL of the server, such as baseURL + "/openai/v1".`; v.Hint != want {
+					t.Errorf("hint %q, want %q", v.Hint, want)
+				}
+			}
+			if diff := cmp.Diff(map[string]int{"INV-11: " + c.want: len(looptest.CaseNames(true)) - 1}, got); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestHTTPOwnClient checks that a client that looks up names in one case does not end the process in another.
+func TestHTTPOwnClient(t *testing.T) {
+	for range 2 {
+		found := looptest.HTTPViolations(t, func(ctx context.Context, _ *http.Client, url string, _ *looptest.Input) (string, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel() // no server is asked
+			_, err := net.DefaultResolver.LookupHost(ctx, strings.TrimPrefix(url, "http://"))
+			return "", err
+		})
+		if want := len(looptest.CaseNames(true)) - 1; len(found) != want || found[0].Invariant != "INV-11" {
+			t.Errorf("got %v, want INV-11 in %d cases", found, want)
 		}
 	}
 }

@@ -28,6 +28,10 @@ func TestCheckProcess(t *testing.T) {
 			_, err := loop.Run(ctx, in)
 			return "", err
 		})
+	case "no model call":
+		looptest.Check(t, looptest.LoopFunc(func(context.Context, *looptest.Input) (*looptest.Result, error) { return &looptest.Result{}, nil }), list...)
+	case "no request":
+		looptest.HTTP(t, func(context.Context, *http.Client, string, *looptest.Input) (string, error) { return "", nil }, list...)
 	default:
 		looptest.Check(t, &other{fault: fault}, list...)
 	}
@@ -56,6 +60,8 @@ func TestCheckOutput(t *testing.T) {
 		"abandoned":            {"waits outside", "", false, []string{abandoned, limit, where, fmt.Sprintf(stops, len(looptest.CaseNames(false))-1)}},
 		"abandoned, accepted":  {"waits outside:INV-26=it waits", "", false, []string{"--- PASS: TestCheckProcess/INV-01/two_calls", "accepted: it waits", fmt.Sprintf(stops, len(looptest.CaseNames(false))-1)}},
 		"abandoned, HTTP":      {"http waits outside", "", false, []string{abandoned, limit, where, fmt.Sprintf(stops, len(looptest.CaseNames(true))-1)}},
+		"no model call":        {"no model call", "", false, []string{abandoned, "INV-11: run INV-01/two calls: the loop did not call Input.Model", "Call the model of the input."}},
+		"no request, accepted": {"no request:INV-11=it stops", "", false, []string{abandoned, "INV-11: run INV-01/two calls: the loop sent no request with the given client", "--- FAIL: TestCheckProcess/INV-23/panic"}},
 		"no reason":            {":INV-05", "", false, []string{`exception "INV-05": want an invariant and a reason`}},
 		"unknown invariant":    {":INV-99=x", "", false, []string{`exception "INV-99=x": want an invariant and a reason`}},
 	} {

@@ -13,6 +13,7 @@ import (
 type outcome struct {
 	found     []check.Violation
 	skipped   string // why nothing was checked; empty if it was
+	unused    bool   // the model of the suite got no request
 	abandoned bool   // the case was over the limit of real time, and its run continues
 }
 
