@@ -111,15 +111,22 @@ var otherEndpoints = []string{
 }
 
 // Members of requests to models in unknown protocols, such as those of Titan on Bedrock, Text Generation
-// Inference of Hugging Face, and llama.cpp, and of their responses.
+// Inference of Hugging Face, and llama.cpp, and of their responses; and members of requests and responses of
+// models that generate no text, such as those for images, embeddings and classes.
 var (
 	prompts           = []string{"messages", "contents", "prompt", "input", "inputs", "inputText"}
+	inputPrompts      = []string{"text", "question", "query", "instruction", "message"} // of predictions
 	requestParameters = []string{"max_tokens", "max_new_tokens", "max_tokens_to_sample", "max_gen_len", "maxTokens", "n_predict", "temperature", "top_p"}
 	generated         = []string{"choices", "candidates", "completion", "generated_text", "generation", "generations"}
+
+	mediaParameters = []string{"num_inference_steps", "guidance_scale", "negative_prompt", "aspect_ratio", "image_size", "num_images", "num_outputs"}
+	withoutText     = []string{"images", "image", "videos", "video", "audio", "audio_url", "audio_file", "artifacts", "embedding", "embeddings", "embeddingsByType", "label"}
+	withText        = []string{"output", "outputs", "results", "response", "text", "content", "message", "messages"}
 )
 
 // seemsModelRequest reports whether a request at an unknown path is like one to a model: it has a prompt,
-// and a model, parameters of requests to models or a generated text. A run of the Assistants API is one, too.
+// and a model, parameters of requests to models or a generated text. A run of the Assistants API is one, too,
+// and so is a prediction of Replicate with a prompt. A request for an image or an embedding is not.
 func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 	path, host := strings.ToLower(x.Request.URL), ""
 	if u, err := url.Parse(x.Request.URL); err == nil {
@@ -132,23 +139,52 @@ func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 	case strings.Contains(path, "/threads/") && strings.HasSuffix(path, "/submit_tool_outputs"),
 		strings.Contains(path, "/threads/") && strings.HasSuffix(path, "/runs") && bytes.Contains(answer, []byte("thread.run")):
 		return true
-	case isOtherEndpoint(path):
-		return false
 	}
 	object := json.RawMessage(bytes.TrimSpace(body))
-	if !jsonio.ValidSyntax(object) {
+	if !jsonio.ValidSyntax(object) || tree.First(object, mediaParameters...) != nil || isWithoutText(answer) {
 		return false
 	}
-	isModel := tree.Member(object, "model") != nil || strings.Contains(path, "/model")
+	if input := tree.Member(object, "input"); strings.HasSuffix(path, "/predictions") && !strings.Contains(path, "embed") && len(input) > 0 && input[0] == '{' {
+		return tree.First(input, slices.Concat(prompts, inputPrompts)...) != nil && tree.First(input, mediaParameters...) == nil
+	}
+	if isOtherEndpoint(path) {
+		return false
+	}
+	isModel := tree.Member(object, "model") != nil || strings.Contains(path, "/model") || strings.Contains(path, "llm")
 	if tree.First(object, prompts...) == nil { // version 1 of Cohere has a message
 		return tree.Member(object, "message") != nil && strings.HasSuffix(path, "/chat") && (isModel || strings.Contains(host, "cohere"))
 	}
-	first := tree.Element(answer, "0")
-	if first == nil {
-		first = answer
-	}
+	first := firstElement(answer)
 	return isModel || tree.First(object, requestParameters...) != nil || tree.First(tree.Member(object, "parameters"), requestParameters...) != nil ||
 		jsonio.ValidSyntax(first) && tree.First(first, generated...) != nil
+}
+
+// isWithoutText reports whether a response is known to have no text of a model: it has images, embeddings or
+// classes, or an output of URLs or numbers.
+func isWithoutText(answer json.RawMessage) bool {
+	if answer = bytes.TrimSpace(answer); !jsonio.ValidSyntax(answer) {
+		return false
+	}
+	answer = firstElement(answer)
+	output := firstElement(tree.Member(answer, "output"))
+	isURL := func(prefix string) bool { return bytes.HasPrefix(output, []byte(`"`+prefix)) }
+	return isNumber(answer) || isNumber(output) || slices.ContainsFunc([]string{"https://", "http://", "data:"}, isURL) ||
+		tree.First(answer, withoutText...) != nil && tree.First(answer, slices.Concat(withText, generated)...) == nil
+}
+
+func isNumber(value json.RawMessage) bool {
+	return len(value) > 0 && (value[0] == '-' || '0' <= value[0] && value[0] <= '9')
+}
+
+// firstElement returns the first value in lists, or the value itself.
+func firstElement(value json.RawMessage) json.RawMessage {
+	for {
+		first := tree.Element(value, "0")
+		if first == nil {
+			return value
+		}
+		value = first
+	}
 }
 
 func isOtherEndpoint(path string) bool {
