@@ -132,7 +132,7 @@ func (r *reader) read(name string) error {
 		if listsRequests(start) {
 			return errOldVCRPy
 		}
-		return ErrUnknown
+		return errUnknown
 	}
 	return r.yaml(r.src)
 }

@@ -45,7 +45,7 @@ func (r *reader) document(top *yaml.Node) error {
 		if list := top.Content[0].Content; len(list) > 0 && child(list[0], "request") != nil {
 			return errOldVCRPy
 		}
-		return ErrUnknown
+		return errUnknown
 	case yaml.MappingNode:
 	default:
 		return errUnknown
