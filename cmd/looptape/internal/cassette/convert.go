@@ -23,8 +23,9 @@ own), go-vcr1 (for go-vcr v1 and v2), go-vcr2 (v3 and v4), har or vcrpy. Without
 .har is har. The output may be the input file; convert replaces it at the end.
 
 convert omits data that the format cannot represent, and reports it. It keeps
-each interaction, or writes nothing; see --omit-unanswered. For a cassette of looptape it redacts secrets, and writes nothing if a suspected
-secret remains. Other formats get the unchanged data.
+each interaction, or writes nothing; see --omit-unanswered. For a cassette of
+looptape it redacts secrets, and writes nothing if a suspected secret remains.
+Other formats get the unchanged data.
 
 ` + recordings + `
 
