@@ -48,7 +48,7 @@ type Config struct {
 	Shell Runner
 }
 
-// Tools are the tools of one configuration. Their methods are safe for concurrent use.
+// Tools are the tools of one configuration that can work. Their methods are safe for concurrent use.
 type Tools struct {
 	groups  []group
 	missing []string
@@ -94,12 +94,11 @@ func New(cfg *Config) (*Tools, error) {
 }
 
 func (t *Tools) add(name, why string, works bool, tools func() group) {
-	g := group{}
-	if works {
-		g = tools()
-	} else {
+	if !works {
 		t.missing = append(t.missing, name+": "+why)
+		return
 	}
+	g := tools()
 	g.name = name
 	t.groups = append(t.groups, g)
 }
@@ -115,8 +114,8 @@ func (t *Tools) Close() error {
 // Missing names each group without tools, with the reason.
 func (t *Tools) Missing() []string { return t.missing }
 
-// Middleware returns one middleware for each of the five groups, in the order web, search, text, git,
-// shell. That of a group without tools adds nothing.
+// Middleware returns one middleware for each group with tools, in the order web, search, text, git,
+// shell.
 func (t *Tools) Middleware() (list []loop.Middleware) {
 	for _, g := range t.groups {
 		list = append(list, loop.Middleware{Name: g.name, New: func(loop.RunInfo) loop.Hooks {

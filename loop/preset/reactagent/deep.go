@@ -13,8 +13,8 @@ import (
 )
 
 // DeepConfig is the argument of createDeepAgent. The zero value has the defaults of the
-// reference loop: files in memory, the general-purpose tools, summaries and no human
-// approval.
+// reference loop: files in memory, the general-purpose tools that can work (none without
+// GeneralPurpose), summaries and no human approval.
 type DeepConfig struct {
 	Config
 	SubAgents []SubAgent
@@ -26,8 +26,13 @@ type DeepConfig struct {
 	InterruptOn map[string]middleware.ApprovalRule
 	// AskUser, if not nil, answers the model's requests for user input.
 	AskUser func(context.Context, []middleware.Question) ([]string, error)
-	// NoFilesystem omits the tools for files. NoGeneralPurpose omits the groups web,
-	// search, text, git and shell, which have no tools yet.
+	// GeneralPurpose has the middleware of the general-purpose groups, named web, search, text, git
+	// and shell: those that can work, such as the result of the method Middleware of contrib/general.
+	// Any other name is an error. The stack has them in this order, whatever that of the list is.
+	// NewDeep omits shell unless Approve decides about calls of its tool, shell: Approve must be
+	// set, and InterruptOn must be empty or have this name. Sub-agents have none of the groups.
+	GeneralPurpose []loop.Middleware
+	// NoFilesystem omits the tools for files. NoGeneralPurpose omits GeneralPurpose.
 	NoFilesystem, NoGeneralPurpose bool
 	// GeneralPurposeAgent adds a sub-agent with the name general-purpose and the
 	// agent's own tools and system prompt. Like all sub-agents, it has none of the
@@ -58,7 +63,7 @@ type SubAgent struct {
 
 // NewDeep returns an agent as createDeepAgent does. It calls [New] with this list of
 // middleware: its own tasks (write_todos), files, sub-agents (task), the general-purpose
-// tools, the middleware of cfg, user input, approval, summaries. cfg may be nil.
+// groups, the middleware of cfg, user input, approval, summaries. cfg may be nil.
 func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
 	given := *cmp.Or(cfg, &DeepConfig{})
 	cfg = &given // the summaries of each run read it
@@ -78,9 +83,10 @@ func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
 
 // stack is the middleware of a deep agent. The list of a disabled feature is empty.
 type stack struct {
-	todos, files, subagents, askUser, human, summary []loop.Middleware
-	window                                           *contextWindow
-	summarizer                                       func() middleware.Summarizer
+	todos, files, subagents, general, askUser, human, summary []loop.Middleware
+
+	window     *contextWindow
+	summarizer func() middleware.Summarizer
 }
 
 func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
@@ -110,6 +116,9 @@ func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
 		add(&s.summary)(s.summaries())
 	}
 	if err == nil {
+		s.general, err = generalPurpose(cfg)
+	}
+	if err == nil {
 		add(&s.subagents)(s.tasks(model, cfg))
 	}
 	return s, err
@@ -129,11 +138,7 @@ func (s *stack) summaries() (loop.Middleware, error) {
 }
 
 func (s *stack) list(cfg *DeepConfig) []loop.Middleware {
-	list := slices.Concat(s.todos, s.files, s.subagents)
-	if !cfg.NoGeneralPurpose {
-		list = append(list, generalPurpose()...)
-	}
-	list = slices.Concat(list, cfg.Middleware, s.askUser, s.human)
+	list := slices.Concat(s.todos, s.files, s.subagents, s.general, cfg.Middleware, s.askUser, s.human)
 	if cfg.SummaryFirst {
 		return slices.Concat(s.summary, list)
 	}

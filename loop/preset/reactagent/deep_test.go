@@ -32,8 +32,10 @@ var own = []loop.Middleware{brings("mine", "x"), brings("too", "y")}
 
 // RA-04, RA-05, RA-06, RA-07, RA-08: the middleware of a deep agent and its order.
 func TestDeepAgentMiddlewareOrder(t *testing.T) {
-	groups := []string{"web", "search", "text", "git", "shell"}
-	everything := reactagent.DeepConfig{Config: reactagent.Config{Config: loop.Config{Middleware: own}}, AskUser: answer, Approve: yes}
+	everything := reactagent.DeepConfig{
+		Config: reactagent.Config{Config: loop.Config{Middleware: own}}, AskUser: answer, Approve: yes,
+		GeneralPurpose: []loop.Middleware{brings("shell", "shell"), brings("text", "head"), brings("git", "git_log"), brings("web", "fetch"), brings("search", "grep")},
+	}
 	for name, c := range map[string]struct {
 		change func(*reactagent.DeepConfig)
 		want   string
@@ -41,37 +43,46 @@ func TestDeepAgentMiddlewareOrder(t *testing.T) {
 		"all of it":       {func(*reactagent.DeepConfig) {}, "todos files subagents GROUPS mine too ask_user human_in_the_loop summarize"},
 		"summaries first": {func(c *reactagent.DeepConfig) { c.SummaryFirst = true }, "summarize todos files subagents GROUPS mine too ask_user human_in_the_loop"},
 		"no user to ask":  {func(c *reactagent.DeepConfig) { c.AskUser = nil }, "todos files subagents GROUPS mine too human_in_the_loop summarize"},
-		"no approval":     {func(c *reactagent.DeepConfig) { c.Approve = nil }, "todos files subagents GROUPS mine too ask_user summarize"},
+		"no approval":     {func(c *reactagent.DeepConfig) { c.Approve = nil }, "todos files subagents web search text git mine too ask_user summarize"},
+		"shell without approval": {func(c *reactagent.DeepConfig) {
+			c.InterruptOn = map[string]middleware.ApprovalRule{"x": {}}
+		}, "todos files subagents web search text git mine too ask_user human_in_the_loop summarize"},
+		"approval of shell": {func(c *reactagent.DeepConfig) {
+			c.InterruptOn = map[string]middleware.ApprovalRule{"shell": {}}
+		}, "todos files subagents GROUPS mine too ask_user human_in_the_loop summarize"},
+		"some groups": {func(c *reactagent.DeepConfig) {
+			c.GeneralPurpose = c.GeneralPurpose[1:3]
+		}, "todos files subagents text git mine too ask_user human_in_the_loop summarize"},
 		"no summaries":    {func(c *reactagent.DeepConfig) { c.NoSummary = true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
 		"none, and first": {func(c *reactagent.DeepConfig) { c.NoSummary, c.SummaryFirst = true, true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
 		"no files":        {func(c *reactagent.DeepConfig) { c.NoFilesystem = true }, "todos subagents GROUPS mine too ask_user human_in_the_loop summarize"},
 		"no groups":       {func(c *reactagent.DeepConfig) { c.NoGeneralPurpose = true }, "todos files subagents mine too ask_user human_in_the_loop summarize"},
-		"as it is":        {func(c *reactagent.DeepConfig) { *c = reactagent.DeepConfig{} }, "todos files subagents GROUPS summarize"},
+		"as it is":        {func(c *reactagent.DeepConfig) { *c = reactagent.DeepConfig{} }, "todos files subagents summarize"},
 		"with a log": {func(c *reactagent.DeepConfig) {
 			*c = reactagent.DeepConfig{Config: reactagent.Config{Log: func(llm.Message) error { return nil }}}
-		}, "todos files subagents GROUPS summarize message_log"},
+		}, "todos files subagents summarize message_log"},
 		"rules without": {func(c *reactagent.DeepConfig) {
 			*c = reactagent.DeepConfig{InterruptOn: map[string]middleware.ApprovalRule{"x": {}}}
-		}, "todos files subagents GROUPS summarize"},
+		}, "todos files subagents summarize"},
 		"backend, unused": {func(c *reactagent.DeepConfig) {
 			*c = reactagent.DeepConfig{Backend: &files.Memory{}, NoFilesystem: true}
-		}, "todos subagents GROUPS summarize"},
+		}, "todos subagents summarize"},
 	} {
 		cfg := everything
 		c.change(&cfg)
-		want := strings.Replace(c.want, "GROUPS", strings.Join(groups, " "), 1)
+		want := strings.Replace(c.want, "GROUPS", "web search text git shell", 1)
 		if got := strings.Join(newBench(t).deep(cfg).Stack(), " "); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
 	a, err := reactagent.NewDeep(fake.NewModel(), nil)
-	if err != nil || len(a.Stack()) != 9 {
+	if err != nil || len(a.Stack()) != 4 {
 		t.Errorf("got %v, %v", a, err)
 	}
 }
 
 // RA-04: with the zero value, a run sends the tools of the stack and has a step limit of
-// 24. RA-83: the general-purpose groups add no tool that cannot work.
+// 24. RA-83: it has no general-purpose tools without DeepConfig.GeneralPurpose.
 func TestDeepDefaults(t *testing.T) {
 	b := newBench(t, text("done"))
 	b.run(b.deep(reactagent.DeepConfig{}), "", "go")
@@ -237,11 +248,13 @@ func TestGeneralPurposeAgent(t *testing.T) {
 // NewDeep returns an error for an invalid sub-agent or setting.
 func TestNewDeepErrors(t *testing.T) {
 	for want, cfg := range map[string]reactagent.DeepConfig{
-		`reactagent: the sub-agent "a": reactagent: loop: two tools have the name "x"`:                          {SubAgents: []reactagent.SubAgent{{Name: "a", Tools: []loop.Tool{tool("x"), tool("x")}}}},
-		`reactagent: middleware: SubAgents: duplicate name "a": rename one agent`:                               {SubAgents: []reactagent.SubAgent{{Name: "a"}, {Name: "a"}}},
-		`reactagent: middleware: Summarizer: the Reserve of 10 tokens is not less than the Window of 5`:         {Summary: middleware.Summarizer{Window: 5, Reserve: 10}},
-		`reactagent: middleware: Summarizer: the Trigger is 2: want a share of the window, above 0 and up to 1`: {Summary: middleware.Summarizer{Trigger: 2}},
-		`reactagent: loop: Config.ToolChoice: unknown tool "nope": add it to Config.Tools`:                      {Config: reactagent.Config{Config: loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "nope"}}}},
+		`reactagent: the sub-agent "a": reactagent: loop: two tools have the name "x"`:                                              {SubAgents: []reactagent.SubAgent{{Name: "a", Tools: []loop.Tool{tool("x"), tool("x")}}}},
+		`reactagent: middleware: SubAgents: duplicate name "a": rename one agent`:                                                   {SubAgents: []reactagent.SubAgent{{Name: "a"}, {Name: "a"}}},
+		`reactagent: middleware: Summarizer: the Reserve of 10 tokens is not less than the Window of 5`:                             {Summary: middleware.Summarizer{Window: 5, Reserve: 10}},
+		`reactagent: middleware: Summarizer: the Trigger is 2: want a share of the window, above 0 and up to 1`:                     {Summary: middleware.Summarizer{Trigger: 2}},
+		`reactagent: loop: Config.ToolChoice: unknown tool "nope": add it to Config.Tools`:                                          {Config: reactagent.Config{Config: loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "nope"}}}},
+		`reactagent: DeepConfig.GeneralPurpose: unknown group "mail": use web, search, text, git, shell, and Middleware for others`: {GeneralPurpose: []loop.Middleware{brings("web", "x"), brings("mail", "y")}},
+		`reactagent: DeepConfig.GeneralPurpose: duplicate group "web": remove one`:                                                  {GeneralPurpose: []loop.Middleware{brings("web", "x"), brings("text", "y"), brings("web", "z")}},
 	} {
 		if _, err := reactagent.NewDeep(fake.NewModel(), &cfg); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

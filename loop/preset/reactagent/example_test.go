@@ -39,5 +39,5 @@ func ExampleNewDeep() {
 	}
 	fmt.Println(strings.Join(agent.Stack(), " "))
 	// Output:
-	// todos files subagents web search text git shell summarize
+	// todos files subagents summarize
 }

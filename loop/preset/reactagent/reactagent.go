@@ -3,8 +3,8 @@
 // the stack and the events of that reference loop. A run reports failure in its last event and
 // returns no error.
 //
-// There is no budget, no deadline and no retry unless the options of the loop set one. The
-// five general-purpose groups (web, search, text, git and shell) have no tools yet.
+// There is no budget, no deadline and no retry unless the options of the loop set one. The tools
+// of the general-purpose groups (web, search, text, git and shell) are those of contrib/general.
 package reactagent
 
 import (
