@@ -9,10 +9,14 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // folder is the working folder. os.Root keeps each operation in it.
-type folder struct{ root *os.Root }
+type folder struct {
+	root      *os.Root
+	maxSearch time.Duration // of one search
+}
 
 var errNoPath = errors.New("the path leads out of the working folder: use a path below it, without \"..\"")
 

@@ -8,8 +8,9 @@
 // reason.
 //
 // All tools but shell stay in the working folder: "..", absolute paths and links that lead out of it
-// are refused, also if another program changes a link at that moment. The results of all tools are
-// limited in size. A tool that fails returns a text that begins with "Error:".
+// are refused. For search and text, this is also true if another program changes a link at that moment.
+// The results of all tools are limited in size, and each call in time. A tool that fails returns a text
+// that begins with "Error:".
 package general
 
 import (
@@ -76,15 +77,16 @@ func New(cfg *Config) (*Tools, error) {
 		}
 		t.root = root
 	}
+	f := &folder{t.root, maxSearch}
 	const noDir = "no working folder (Config.Dir)"
 	t.add("web", "no hosts that may be asked (Config.Hosts)", len(cfg.Hosts) > 0, func() group { return webGroup(cfg) })
-	t.add("search", noDir, t.root != nil, func() group { return searchGroup(&folder{t.root}) })
-	t.add("text", noDir, t.root != nil, func() group { return textGroup(&folder{t.root}) })
+	t.add("search", noDir, t.root != nil, func() group { return searchGroup(f) })
+	t.add("text", noDir, t.root != nil, func() group { return textGroup(f) })
 	git, why := "", noDir
 	if t.root != nil {
 		git, why = repository(t.root)
 	}
-	t.add("git", why, why == "", func() group { return gitGroup(&folder{t.root}, git, t.root.Name()) })
+	t.add("git", why, why == "", func() group { return gitGroup(f, git, t.root.Name()) })
 	why = noDir
 	if t.root != nil {
 		why = "no runner of commands (Config.Shell)"
@@ -158,11 +160,24 @@ func cut(text string) string {
 	if len(text) <= maxOutput {
 		return text
 	}
+	text = firstBytes(text)
+	return text + cutNote(len(text))
+}
+
+// firstBytes returns at most maxOutput bytes of a text, without an incomplete character at the end.
+func firstBytes(text string) string {
+	if len(text) <= maxOutput {
+		return text
+	}
 	end := maxOutput
 	for end > maxOutput-utf8.UTFMax && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return text[:end] + fmt.Sprintf("\n[cut: only the first %d bytes are here]", end)
+	return text[:end]
+}
+
+func cutNote(bytes int) string {
+	return fmt.Sprintf("\n[cut: only the first %d bytes are here]", bytes)
 }
 
 // limitedBuffer keeps the first bytes that are written to it, and discards the others. It does not embed its

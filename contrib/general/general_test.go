@@ -3,6 +3,7 @@ package general_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sebdah/goldie/v2"
 
 	"github.com/looptape/looptape/contrib/general"
 	"github.com/looptape/looptape/fake"
@@ -186,35 +188,53 @@ func TestSearch(t *testing.T) {
 		row{"glob", args{"pattern": "?.txt", "path": "src"}, "src/x.txt\n"},
 		row{"glob", args{"pattern": "*.py"}, `No file matches "*.py".`},
 		row{"glob", args{"pattern": "["}, `Error: "[" is not a glob`},
-		row{"tree", args{}, "./\n  README.md\n  a.txt\n  bin.dat\n  empty\n  many\n  src/\n    b.go\n    deep/\n      er/\n    x.txt\n"},
 		row{"tree", args{"max_depth": 1, "path": "src"}, "src/\n  b.go\n  deep/\n  x.txt\n"},
 		row{"tree", args{"path": "a.txt"}, `"a.txt" is a file, not a folder.`},
 		row{"tree", args{"path": "nowhere"}, `Error: there is no "nowhere"`},
 	)
+	goldie.New(t).Assert(t, "tree", []byte(call(t, made, "tree", args{})))
 }
 
-// The search tools report what they omit.
+// RA-70, RA-71, RA-72: the search tools report what they omit.
 func TestSearchLimits(t *testing.T) {
-	files := map[string]string{"long": strings.Repeat("x", 2000)}
+	files := map[string]string{"long": strings.Repeat("x", 2000), "large": strings.Repeat("x\n", 3<<20), "d/0000/x": "deep x"}
 	for i := range 600 {
-		files[fmt.Sprintf("d/%03d", i)] = ""
+		files[fmt.Sprintf("d/%04d/", i)] = ""
+		files[fmt.Sprintf("d/f%04d", i)] = ""
 	}
-	made := tools(t, &general.Config{Dir: folder(t, files)})
+	dir := folder(t, files)
+	if err := os.Mkdir(filepath.Join(dir, "e"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5001 {
+		write(t, dir, fmt.Sprintf("e/%04d", i), map[int]string{4999: "in the first 5000", 5000: "not in the first 5000"}[i])
+	}
+	made := tools(t, &general.Config{Dir: dir})
+	list := strings.Split(call(t, made, "glob", args{"pattern": "f*"}), "\n")
+	if len(list) != 502 || list[0] != "d/f0000" || list[499] != "d/f0499" || list[500] != "[cut: there are more than 500]" {
+		t.Errorf("got %d lines: %q", len(list), list)
+	}
+	layout := strings.Split(call(t, made, "tree", args{}), "\n")
+	if len(layout) != 503 || layout[501] != "[cut: there are more than 500]" { // the first one is the folder itself
+		t.Errorf("got %d lines: %q", len(layout), layout)
+	}
 	check(
 		t, made,
-		row{"glob", args{"pattern": "*"}, "~d/499\n[cut: there are more than 500]\n"},
-		row{"tree", args{}, "~\n[cut: there are more than 500]\n"},
-		row{"grep", args{"pattern": "x"}, "long:1: " + strings.Repeat("x", 1000) + " [cut]\n"},
+		row{"grep", args{"pattern": "x", "path": "long"}, "long:1: " + strings.Repeat("x", 1000) + " [cut]\n"},
+		row{"grep", args{"pattern": "x", "path": "large"}, `No line matches "x".`},
+		row{"grep", args{"pattern": "5000", "path": "e"}, "e/4999:1: in the first 5000\n[incomplete: only the first 5000 files and folders were searched]\n"},
+		row{"glob", args{"pattern": "none"}, "[incomplete: only the first 5000 files and folders were searched]\n"},
 	)
 }
 
-// RA-73, RA-74.
+// RA-73, RA-74: a program for diff is not necessary.
 func TestText(t *testing.T) {
 	var lines []string
 	for i := range 25 {
 		lines = append(lines, fmt.Sprintf("line %d\n", i))
 	}
 	long := strings.Join(lines, "")
+	t.Setenv("PATH", "")
 	made := tools(t, &general.Config{Dir: folder(t, map[string]string{
 		"long": long, "changed": strings.Replace(long, "line 12\n", "line twelve\n", 1), "empty": "", "open": "a\nb", "bin": "\x00", "large": strings.Repeat("x", 5<<20), "dir/": "",
 	})})
@@ -230,10 +250,17 @@ func TestText(t *testing.T) {
 		row{"head", args{"path": "none"}, `Error: there is no "none"`},
 		row{"head", args{"path": "bin"}, `Error: "bin" is not text`},
 		row{"tail", args{"path": "large"}, `Error: "large" has more than 4194304 bytes`},
-		row{"diff", args{"a": "long", "b": "changed"}, "diff long changed\n--- long\n+++ changed\n@@ -10,7 +10,7 @@\n line 9\n line 10\n line 11\n-line 12\n+line twelve\n line 13\n line 14\n line 15\n"},
 		row{"diff", args{"a": "long", "b": "long"}, `"long" and "long" are equal.`},
 		row{"diff", args{"a": "long", "b": "none"}, `Error: there is no "none"`},
+		row{"diff", args{"a": "none", "b": "long"}, `Error: there is no "none"`},
+		row{"diff", args{"a": "bin", "b": "long"}, `Error: "bin" is not text`},
 	)
+	for _, name := range []string{"dir", "none", "bin", "large"} { // the same for both tools
+		if head, tail := call(t, made, "head", args{"path": name}), call(t, made, "tail", args{"path": name}); head != tail || !strings.HasPrefix(head, "Error: ") {
+			t.Errorf("%s: got %q and %q", name, head, tail)
+		}
+	}
+	goldie.New(t).Assert(t, "diff", []byte(call(t, made, "diff", args{"a": "long", "b": "changed"})))
 }
 
 // RA-82: each tool with each path that leads out.
@@ -267,33 +294,51 @@ func TestPathsThatLeadOut(t *testing.T) {
 	}
 }
 
-// A link that another program changes all the time is never followed out of the folder.
+// A link, or a folder that becomes a link, is never followed out of the folder, even if another program changes
+// it all the time.
 func TestLinkRace(t *testing.T) {
-	outside := folder(t, map[string]string{"f": "secret"})
-	dir := folder(t, map[string]string{"in/f": "inside"})
-	made := tools(t, &general.Config{Dir: dir})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		link, next := filepath.Join(dir, "l"), filepath.Join(dir, "next")
-		for i := 0; ctx.Err() == nil; i++ {
-			target := []string{outside, "in"}[i%2]
-			if os.Symlink(target, next) == nil && os.Rename(next, link) != nil {
-				return
+	for name, swap := range map[string]func(dir, outside string) error{
+		"two links": func(dir, outside string) error {
+			link, next := filepath.Join(dir, "l"), filepath.Join(dir, "next")
+			for _, target := range []string{outside, "in"} {
+				if err := errors.Join(os.Symlink(target, next), os.Rename(next, link)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"a folder and a link": func(dir, outside string) error {
+			place, in := filepath.Join(dir, "l"), filepath.Join(dir, "in")
+			err := os.Rename(in, place)
+			return errors.Join(err, os.Rename(place, in), os.Symlink(outside, place), os.Remove(place))
+		},
+	} {
+		outside := folder(t, map[string]string{"f": "secret", "secret name": "", "deep/f": "secret"})
+		dir := folder(t, map[string]string{"in/f": "inside", "in/deep/f": "inside"})
+		made := tools(t, &general.Config{Dir: dir})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			var err error
+			for ctx.Err() == nil && err == nil {
+				err = swap(dir, outside)
+			}
+			ended <- err
+		}()
+		for range 300 {
+			for tool, a := range map[string]args{
+				"head": {"path": "l/f"}, "tail": {"path": "l/deep/f"}, "diff": {"a": "l/f", "b": "l/deep/f"}, "grep": {"pattern": "s"}, "glob": {"pattern": "*", "path": "l"}, "tree": {"path": "l"},
+			} {
+				if got := call(t, made, tool, a); strings.Contains(got, "secret") {
+					t.Errorf("%s: %s: got %q", name, tool, got)
+				}
 			}
 		}
-	}()
-	for range 300 {
-		if got := call(t, made, "head", args{"path": "l/f"}); strings.Contains(got, "secret") {
-			t.Fatalf("got %q", got)
-		}
-		if got := call(t, made, "grep", args{"pattern": "e", "path": "l"}); strings.Contains(got, "secret") {
-			t.Fatalf("got %q", got)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	cancel()
-	<-ended
 }
 
 type double func(*http.Request) (*http.Response, error)

@@ -52,13 +52,13 @@ func gitGroup(f *folder, git, dir string) group {
 	}}
 }
 
-// safeOptions make git run no other program, take no lock, and ask no server, whatever the
-// configuration of the repository says.
+// safeOptions make git run no other program and read no file outside, whatever the configuration of the
+// repository says. The environment of exec disables locks and servers.
 var safeOptions = []string{
-	"--no-pager", "--no-optional-locks", "--no-replace-objects", "--literal-pathspecs", "--git-dir=.git", "--work-tree=.",
+	"--no-pager", "--no-replace-objects", "--literal-pathspecs", "--git-dir=.git", "--work-tree=.",
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null",
-	"-c", "protocol.allow=never", "-c", "log.showSignature=false", "-c", "diff.ignoreSubmodules=all", "-c", "submodule.recurse=false",
-	"-c", "core.quotePath=false", "-c", "color.ui=false", "-c", "safe.directory=*", "-c", "log.mailmap=false", "-c", "blame.ignoreRevsFile=",
+	"-c", "log.showSignature=false", "-c", "diff.autoRefreshIndex=false", "-c", "diff.ignoreSubmodules=all", "-c", "submodule.recurse=false",
+	"-c", "core.quotePath=false", "-c", "color.ui=false", "-c", "safe.directory=*", "-c", "log.mailmap=false", "-c", "mailmap.file=", "-c", "mailmap.blob=", "-c", "blame.ignoreRevsFile=",
 }
 
 // run runs a command of git and returns what it prints.
@@ -66,7 +66,7 @@ func (g *gitTools) run(ctx context.Context, args ...string) (string, error) {
 	if _, why := repository(g.root); why != "" { // it may have changed
 		return "", errors.New(why)
 	}
-	if err := g.within(); err != nil {
+	if err := g.within(ctx); err != nil {
 		return "", err
 	}
 	filters, err := g.filters(ctx)
@@ -76,24 +76,34 @@ func (g *gitTools) run(ctx context.Context, args ...string) (string, error) {
 	return g.exec(ctx, append(filters, args...))
 }
 
-// within returns an error if the repository takes objects from other places, which may lead out of the
-// working folder.
-func (g *gitTools) within() error {
-	for _, p := range []string{".git/objects/info/alternates", ".git/commondir", ".git/objects", ".git/refs", ".git/HEAD", ".git/index", ".git/config", ".git/packed-refs"} {
-		info, err := g.root.Lstat(p)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+// maxRepository limits the files of a repository that are checked.
+const maxRepository = 200_000
+
+// within returns an error if the repository takes data from other places: git follows links out of the
+// working folder. Hooks may be links, because git runs none.
+func (g *gitTools) within(ctx context.Context) error {
+	n := 0
+	return fs.WalkDir(g.root.FS(), ".git", func(p string, d fs.DirEntry, err error) error {
+		switch n++; {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, fs.ErrNotExist): // git has removed it
+			return nil
 		case err != nil:
 			return reason(p, err)
-		case strings.HasSuffix(p, "alternates") || strings.HasSuffix(p, "commondir"):
-			if info.Size() > 0 {
+		case n > maxRepository:
+			return fmt.Errorf("the repository has more than %d files: git gc makes it smaller", maxRepository)
+		case p == ".git/hooks":
+			return fs.SkipDir
+		case d.Type()&fs.ModeSymlink != 0:
+			return fmt.Errorf("the repository is not in the working folder: %s is a link", p)
+		case p == ".git/objects/info/alternates" || p == ".git/commondir":
+			if info, err := d.Info(); err != nil || info.Size() > 0 {
 				return fmt.Errorf("the repository is not in the working folder: it has %s", p)
 			}
-		case info.Mode()&fs.ModeSymlink != 0:
-			return fmt.Errorf("the repository is not in the working folder: %s is a link", p)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // filters returns options that disable the programs that the configuration names for contents of files.
@@ -128,7 +138,8 @@ func (g *gitTools) exec(ctx context.Context, args []string) (string, error) {
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, //nolint:forbidigo // git finds its own programs there
 		"LC_ALL=C", "TZ=UTC", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.dir),
+		"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=", // no fetching of missing objects, which may run a program
+		"GIT_OPTIONAL_LOCKS=0", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.dir),
 	}
 	cmd.WaitDelay = time.Second
 	stdout, stderr := &limitedBuffer{}, &limitedBuffer{}

@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sebdah/goldie/v2"
 
 	"github.com/looptape/looptape/contrib/general"
 )
@@ -26,11 +29,16 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 // git runs git in a folder, with fixed names and times.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
+	return gitWith(t, dir, "", args...)
+}
+
+func gitWith(t *testing.T, dir, stdin string, args ...string) string {
+	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no program git")
 	}
 	cmd := exec.CommandContext(t.Context(), "git", args...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org",
 		"GIT_AUTHOR_DATE=2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z")
 	out, err := cmd.CombinedOutput()
@@ -114,7 +122,53 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// RA-77.
+// RA-75: what git_status shows, and what it says without a repository.
+func TestGitStatus(t *testing.T) {
+	g := goldie.New(t)
+	for name, change := range map[string]func(dir string){
+		"clean":     func(string) {},
+		"modified":  func(dir string) { write(t, dir, "a.txt", "changed\n") },
+		"staged":    func(dir string) { write(t, dir, "a.txt", "changed\n"); git(t, dir, "add", "a.txt") },
+		"untracked": func(dir string) { write(t, dir, "new.txt", "new\n") },
+	} {
+		dir := repo(t)
+		made := tools(t, &general.Config{Dir: dir})
+		change(dir)
+		g.Assert(t, "git_status_"+name, []byte(call(t, made, "git_status", args{})))
+	}
+	dir := repo(t)
+	made := tools(t, &general.Config{Dir: dir})
+	if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	check(t, made, row{"git_status", args{}, "Error: the working folder has no repository (.git)"})
+}
+
+// RA-60, RA-75: the tools work while another git has the lock of the index, and do not write the index, even
+// if its times of files are old.
+func TestGitTakesNoLock(t *testing.T) {
+	dir := repo(t)
+	if err := os.Chtimes(filepath.Join(dir, "a.txt"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	made := tools(t, &general.Config{Dir: dir})
+	rows := []row{
+		{"git_status", args{}, "branch: main\nnothing is changed\n"},
+		{"git_diff", args{}, "There are no unstaged changes."},
+		{"git_log", args{}, "~the first commit"},
+		{"git_show", args{}, "~the first commit"},
+		{"git_blame", args{"path": "a.txt"}, "~two"},
+	}
+	before := content(t, dir)
+	check(t, made, rows...)
+	if diff := cmp.Diff(before, content(t, dir)); diff != "" {
+		t.Errorf("the repository has changed (-before +after):\n%s", diff)
+	}
+	write(t, dir, ".git/index.lock", "")
+	check(t, made, rows...)
+}
+
+// RA-77: the number of commits.
 func TestGitLog(t *testing.T) {
 	dir := repo(t)
 	for i := range 24 {
@@ -123,10 +177,140 @@ func TestGitLog(t *testing.T) {
 	write(t, dir, "b.txt", "c\n")
 	git(t, dir, "commit", "-qam", "the last commit")
 	made := tools(t, &general.Config{Dir: dir})
+	lines := func(a args) int { return strings.Count(call(t, made, "git_log", a), "\n") }
 	for want, a := range map[int]args{20: {}, 3: {"count": 3}, 1: {"count": 0}, 26: {"count": 1000}, 2: {"path": "b.txt"}} {
-		if got := strings.Count(call(t, made, "git_log", a), "\n"); got != want {
+		if got := lines(a); got != want {
 			t.Errorf("%v: got %d lines, want %d", a, got, want)
 		}
+	}
+	const author = "A <a@example.org> 1767323045 +0000"
+	more := "commit refs/heads/main\ncommitter " + author + "\ndata 4\nmore\nfrom refs/heads/main^0\n"
+	for range 180 {
+		more += "commit refs/heads/main\ncommitter " + author + "\ndata 4\nmore\n"
+	}
+	gitWith(t, dir, more, "fast-import", "--quiet")
+	if got := lines(args{"count": 1000}); got != 200 {
+		t.Errorf("got %d lines, want 200", got)
+	}
+}
+
+// RA-78: a commit by several names; a name that looks like an option runs nothing.
+func TestGitShow(t *testing.T) {
+	dir := repo(t)
+	write(t, dir, "b.txt", "c\n")
+	git(t, dir, "commit", "-qam", "the second commit")
+	git(t, dir, "tag", "v1", "HEAD~1")
+	git(t, dir, "tag", "-a", "-m", "a note", "v2")
+	made := tools(t, &general.Config{Dir: dir})
+	const patch = "\n    the second commit\n\ndiff --git a/b.txt b/b.txt\nindex 6178079..f2ad6c7 100644\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-b\n+c\n"
+	check(
+		t, made,
+		row{"git_show", args{}, "~" + patch},
+		row{"git_show", args{"ref": "main"}, "~" + patch},
+		row{"git_show", args{"ref": "v1"}, "~\n    the first commit\n"},
+		row{"git_show", args{"ref": "v2"}, "~\na note\n"},
+		row{"git_show", args{"ref": "HEAD\n"}, "~is not the name of a commit"},
+	)
+	for _, ref := range []string{"--output=x", "-O/etc/passwd", "--no-index", "--", "-", "--ext-diff"} {
+		check(t, made, row{"git_show", args{"ref": ref}, fmt.Sprintf("Error: %q is not the name of a commit", ref)})
+	}
+	if _, err := os.Stat(filepath.Join(dir, "x")); err == nil {
+		t.Error("git wrote a file")
+	}
+}
+
+// RA-79: the commits of the lines of a file.
+func TestGitBlame(t *testing.T) {
+	dir := repo(t)
+	write(t, dir, "a.txt", "one\n2\nthree\n")
+	git(t, dir, "commit", "-qam", "the second commit")
+	write(t, dir, "a.txt", "one\n2\nthree\nfour\n")
+	made := tools(t, &general.Config{Dir: dir})
+	got := call(t, made, "git_blame", args{"path": "a.txt"})
+	got = regexp.MustCompile(`(Not Committed Yet) .* `).ReplaceAllString(got, "$1 (now) ") // the date
+	goldie.New(t).Assert(t, "git_blame", []byte(got))
+	check(
+		t, made,
+		row{"git_blame", args{"path": "empty"}, `"empty" is empty.`},
+		row{"git_blame", args{"path": "none"}, `Error: there is no "none"`},
+		row{"git_blame", args{"path": "."}, `Error: "." is not a file`},
+		row{"git_blame", args{"path": "../a.txt"}, "~Error: "},
+		row{"git_blame", args{"path": "/etc/passwd"}, "~Error: "},
+	)
+}
+
+// The environment of this process does not change what git does.
+func TestGitEnvironment(t *testing.T) {
+	other := repo(t)
+	write(t, other, "secret.txt", "secret\n")
+	git(t, other, "add", ".")
+	git(t, other, "commit", "-qm", "secret")
+	dir := repo(t)
+	write(t, dir, "a.txt", "changed\n")
+	ran := filepath.Join(t.TempDir(), "ran")
+	for key, value := range map[string]string{
+		"GIT_DIR": other + "/.git", "GIT_WORK_TREE": other, "GIT_INDEX_FILE": other + "/.git/index", "GIT_OBJECT_DIRECTORY": other + "/.git/objects", "GIT_ALTERNATE_OBJECT_DIRECTORIES": other + "/.git/objects",
+		"GIT_EXTERNAL_DIFF": "touch " + ran + ";:", "GIT_PAGER": "touch " + ran, "PAGER": "touch " + ran, "GIT_CONFIG_PARAMETERS": "'core.fsmonitor=touch " + ran + "'", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "touch " + ran,
+		"GIT_EXEC_PATH": t.TempDir(), "GIT_TRACE": ran, "GIT_COMMON_DIR": other + "/.git", "GIT_NAMESPACE": "x", "GIT_DIFF_OPTS": "--no-index", "GIT_CEILING_DIRECTORIES": "/",
+	} {
+		t.Setenv(key, value)
+	}
+	made := tools(t, &general.Config{Dir: dir})
+	check(t, made, row{"git_status", args{}, "branch: main\nmodified: a.txt\n"}, row{"git_diff", args{}, "~+changed"}, row{"git_log", args{}, "~the first commit"})
+	for name, a := range map[string]args{"git_log": {}, "git_show": {}, "git_blame": {"path": "a.txt"}} {
+		if got := call(t, made, name, a); strings.HasPrefix(got, "Error:") || strings.Contains(got, "secret") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a program of the environment was run, or a trace was written")
+	}
+}
+
+// An object that is missing is not fetched: the transport may be a program.
+func TestGitFetchesNothing(t *testing.T) {
+	dir, ran := repo(t), filepath.Join(t.TempDir(), "ran")
+	blob := strings.TrimSpace(git(t, dir, "rev-parse", "HEAD:a.txt"))
+	if err := os.Remove(filepath.Join(dir, ".git/objects", blob[:2], blob[2:])); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{
+		"core.repositoryFormatVersion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
+		"remote.origin.url": "ext::sh -c touch% " + ran, "protocol.ext.allow": "always", "protocol.allow": "always",
+	} {
+		git(t, dir, "config", key, value)
+	}
+	check(t, tools(t, &general.Config{Dir: dir}), row{"git_show", args{}, "~Error: git: "})
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the program of the transport was run")
+	}
+}
+
+// No command of a submodule's configuration is run.
+func TestGitSubmodule(t *testing.T) {
+	dir, ran := repo(t), filepath.Join(t.TempDir(), "ran")
+	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "add", "-q", repo(t), "sub")
+	git(t, dir, "commit", "-qm", "a submodule")
+	sub := filepath.Join(dir, "sub")
+	write(t, sub, "a.txt", "changed\n")
+	git(t, sub, "commit", "-qam", "in the submodule")
+	git(t, dir, "commit", "-qam", "the submodule moved")
+	write(t, sub, "a.txt", "changed again\n")
+	git(t, sub, "config", "core.fsmonitor", "touch "+ran+";:")
+	git(t, sub, "config", "diff.external", "touch "+ran+";:")
+	git(t, dir, "config", "diff.submodule", "diff")
+	git(t, dir, "config", "status.submoduleSummary", "true")
+	if err := os.RemoveAll(ran); err != nil {
+		t.Fatal(err)
+	}
+	made := tools(t, &general.Config{Dir: dir})
+	for name, a := range map[string]args{"git_status": {}, "git_diff": {}, "git_log": {}, "git_show": {}} {
+		if got := call(t, made, name, a); strings.HasPrefix(got, "Error:") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a program of the submodule was run")
 	}
 }
 
@@ -139,14 +323,19 @@ func TestGitConfiguration(t *testing.T) {
 	}
 	for key, attribute := range map[string]string{
 		"core.fsmonitor": "", "diff.external": "", "filter.f.clean": "*.txt filter=f", "filter.f.process": "*.txt filter=f", "filter.f.smudge": "*.txt filter=f", "diff.f.textconv": "*.txt diff=f", "diff.f.command": "*.txt diff=f",
-		"core.pager": "", "pager.log": "", "gpg.program": "", "core.sshCommand": "", "core.editor": "", "core.alternateRefsCommand": "", "filter.F.X.clean": "*.txt filter=F.X",
+		"core.pager": "", "pager.log": "", "pager.show": "", "alias.status": "", "alias.log": "", "core.hooksPath": "", "interactive.diffFilter": "", "credential.helper": "", "gpg.program": "", "core.sshCommand": "", "core.editor": "", "core.alternateRefsCommand": "", "filter.F.X.clean": "*.txt filter=F.X",
 	} {
 		for _, file := range []string{"config", "config.worktree"} {
 			dir := repo(t)
+			signed(t, dir)
 			git(t, dir, "config", "extensions.worktreeConfig", "true")
 			git(t, dir, "config", "log.showSignature", "true")
 			git(t, dir, "config", "--file", ".git/"+file, key, program)
 			write(t, dir, ".gitattributes", attribute+"\n")
+			write(t, dir, ".git/info/attributes", attribute+"\n")
+			if key == "core.hooksPath" {
+				git(t, dir, "config", "--file", ".git/"+file, key, filepath.Join(dir, ".git/hooks"))
+			}
 			for _, hook := range []string{"post-index-change", "pre-commit", "post-checkout"} {
 				if err := os.WriteFile(filepath.Join(dir, ".git", "hooks", hook), []byte("#!"+program+"\n"), 0o700); err != nil { //nolint:gosec // a program
 					t.Fatal(err)
@@ -167,6 +356,17 @@ func TestGitConfiguration(t *testing.T) {
 			}
 		}
 	}
+}
+
+// signed adds a signed commit to a repository.
+func signed(t *testing.T, dir string) {
+	t.Helper()
+	gpg := filepath.Join(t.TempDir(), "gpg")
+	script := "#!/bin/sh\ncat > /dev/null\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n"
+	if err := os.WriteFile(gpg, []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	git(t, dir, "-c", "gpg.program="+gpg, "commit", "-q", "--allow-empty", "-S", "-m", "a signed commit")
 }
 
 // A repository that is not wholly in the working folder is refused.
@@ -191,6 +391,21 @@ func TestGitOutside(t *testing.T) {
 			return move(filepath.Join(dir, ".git"), filepath.Join(dir, "x"), filepath.Join(other, ".git"))
 		},
 		"a file": func(dir string) error { return os.Rename(filepath.Join(dir, ".git"), filepath.Join(dir, "x")) },
+		"a branch": func(dir string) error {
+			return move(filepath.Join(dir, ".git/refs/heads/main"), filepath.Join(dir, "x"), filepath.Join(other, ".git/refs/heads/main"))
+		},
+		"packs": func(dir string) error {
+			return move(filepath.Join(dir, ".git/objects/pack"), filepath.Join(dir, "x"), filepath.Join(other, ".git/objects/pack"))
+		},
+		"attributes": func(dir string) error {
+			return os.Symlink(filepath.Join(other, "a.txt"), filepath.Join(dir, ".git/info/attributes"))
+		},
+		"another repository": func(dir string) error {
+			if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+filepath.Join(other, ".git")), 0o600)
+		},
 		"objects": func(dir string) error {
 			return move(filepath.Join(dir, ".git/objects"), filepath.Join(dir, "x"), filepath.Join(other, ".git/objects"))
 		},

@@ -8,13 +8,18 @@ require (
 	github.com/k3a/html2text v1.3.0
 	github.com/looptape/looptape v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/sebdah/goldie/v2 v2.8.0
+	golang.org/x/net v0.61.0
 	mvdan.cc/sh/v3 v3.14.1
 )
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
+	github.com/sergi/go-diff v1.0.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
+	golang.org/x/text v0.43.0 // indirect
 )
 
 replace github.com/looptape/looptape => ../..

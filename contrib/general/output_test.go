@@ -1,10 +1,20 @@
 package general
 
 import (
+	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
 )
+
+func call(arguments string) loop.Call { return loop.Call{Arguments: arguments} }
+
+func textOf(out loop.Output) string { return llm.ToolResult{Content: out.Content}.Text() }
 
 // The output of a program is limited while it is read.
 func TestOutputIsLimited(t *testing.T) {
@@ -14,5 +24,23 @@ func TestOutputIsLimited(t *testing.T) {
 	}
 	if n := b.kept.Len(); n < maxOutput || n > maxOutput+10 {
 		t.Errorf("%d bytes are kept, want about %d", n, maxOutput)
+	}
+}
+
+// A search ends after its time.
+func TestSearchTime(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err == nil {
+		err = errors.Join(root.WriteFile("f", []byte("x"), 0o600), root.Mkdir("d", 0o700))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	for _, tool := range searchGroup(&folder{root, time.Nanosecond}).tools {
+		out, err := tool.Run(t.Context(), call(`{"pattern":"x"}`))
+		if text := textOf(out); err != nil || text != "Error: the search took more than 1ns: search a smaller folder" {
+			t.Errorf("%s: got %q, %v", tool.Name, text, err)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -21,14 +22,28 @@ const (
 	maxWalked  = 5000
 	maxNames   = 500
 	maxLine    = 1000 // bytes of a line in the result of grep
+	maxSearch  = 30 * time.Second
 )
 
 func searchGroup(f *folder) group {
 	return group{tools: []loop.Tool{
-		tool("grep", fmt.Sprintf("Searches text files below a path for a regular expression (RE2). Returns lines of the form PATH:LINE: TEXT, %d at most. Hidden, binary and large files are skipped.", maxMatches), f.grep),
-		tool("glob", fmt.Sprintf("Lists files whose path matches a pattern: * within a name, ** for any folders, ? for one character. A pattern without / matches the name of the file. %d at most.", maxNames), f.glob),
-		tool("tree", fmt.Sprintf("Shows files and folders below a path, indented; folders end with /. %d at most.", maxNames), f.tree),
+		tool("grep", fmt.Sprintf("Searches text files below a path for a regular expression (RE2). Returns lines of the form PATH:LINE: TEXT, %d at most. Hidden, binary and large files are skipped.", maxMatches), within(f, f.grep)),
+		tool("glob", fmt.Sprintf("Lists files whose path matches a pattern: * within a name, ** for any folders, ? for one character. A pattern without / matches the name of the file. %d at most, hidden files are skipped.", maxNames), within(f, f.glob)),
+		tool("tree", fmt.Sprintf("Shows files and folders below a path, indented; folders end with /. %d at most, hidden ones are skipped.", maxNames), within(f, f.tree)),
 	}}
+}
+
+// within returns a search that ends after the time of the folder.
+func within[In any](f *folder, search func(context.Context, In) (string, error)) func(context.Context, In) (string, error) {
+	return func(ctx context.Context, in In) (string, error) {
+		limit, cancel := context.WithTimeout(ctx, f.maxSearch) //nolint:forbidigo // it reads a disk in real time
+		defer cancel()
+		text, err := search(limit, in)
+		if limit.Err() != nil && ctx.Err() == nil {
+			return "", fmt.Errorf("the search took more than %s: search a smaller folder", f.maxSearch)
+		}
+		return text, err
+	}
 }
 
 type grepArguments struct {
@@ -66,7 +81,9 @@ func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
 		}
 		n := 0
 		for line := range strings.Lines(data) {
-			n++
+			if n++; n%1000 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			line = strings.TrimRight(line, "\r\n")
 			if !re.MatchString(line) {
 				continue
