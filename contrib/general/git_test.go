@@ -122,7 +122,7 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// RA-75: what git_status shows, and what it says without a repository.
+// RA-75: what git_status shows, and its error without a repository.
 func TestGitStatus(t *testing.T) {
 	g := goldie.New(t)
 	for name, change := range map[string]func(dir string){

@@ -8,34 +8,60 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 // Local runs commands on this machine with /bin/sh, with PATH, HOME, LANG and TMPDIR of the environment of
-// this process and nothing else of it. On Linux it uses bubblewrap (the program bwrap) where that works: the command
-// can then write to its folder and to a /tmp of its own only, has no network, and sees no other
-// processes. [Outcome.Sandbox] says whether it was used.
+// this process and nothing else of it. On Linux it uses a sandbox where one works:
+//
+//   - bubblewrap (the program bwrap): the command can write to its folder and to a /tmp of its own only, has no
+//     network, and sees no other processes.
+//   - Landlock (a part of Linux): the command can change the content of its folder and of a temporary folder
+//     only. It has no TCP since Linux 6.7, and sends no signals to others since Linux 6.12.
+//
+// In both it can read all that this process can read. [Outcome.Sandbox] says which one was used. Without
+// bubblewrap, a process that leaves its process group and clears its environment outlives the command.
 func Local(ctx context.Context, c Command) (Outcome, error) {
-	args, sandbox := []string{"/bin/sh", "-c", c.Script}, ""
-	if bwrap := bubblewrap(); bwrap != "" {
-		args = append(bubblewrapArgs(bwrap, c.Dir), args...)
-		sandbox = "bubblewrap, without network, with write access to the working folder only"
-	}
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Dir, cmd.Stdin, cmd.Env = c.Dir, strings.NewReader(c.Stdin), environment()
+	return runIn(ctx, append(slices.Clip(sandboxes()), noSandbox)[0], c)
+}
+
+// sandbox is a way to start a command.
+type sandbox struct {
+	name string // for Outcome.Sandbox
+	// start starts a command, which may write below a folder only. clean removes what start has created.
+	start func(cmd *exec.Cmd, dir string) (clean func(), err error)
+}
+
+// noSandbox starts a command as it is.
+var noSandbox = sandbox{start: func(cmd *exec.Cmd, _ string) (func(), error) { return func() {}, cmd.Start() }}
+
+// commands is the number of commands that this process has run.
+var commands atomic.Int64
+
+// markName is the environment variable by which the processes of a command are found.
+const markName = "LOOPTAPE_COMMAND"
+
+func runIn(ctx context.Context, s sandbox, c Command) (Outcome, error) {
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", c.Script)
+	mark := fmt.Sprintf("%s=%d-%d", markName, os.Getpid(), commands.Add(1))
+	cmd.Dir, cmd.Stdin, cmd.Env = c.Dir, strings.NewReader(c.Stdin), append(environment(), mark)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	stdout, stderr := &limitedBuffer{}, &limitedBuffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	err := cmd.Run()
-	if cmd.Process != nil {
+	clean, err := s.start(cmd, c.Dir)
+	if err == nil {
+		defer clean()
+		err = cmd.Wait()
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left in the background, if anything
+		killMarked(mark)
 	}
-	out := Outcome{Stdout: stdout.text(), Stderr: stderr.text(), Sandbox: sandbox}
+	out := Outcome{Stdout: stdout.text(), Stderr: stderr.text(), Sandbox: s.name}
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
 	}
@@ -60,24 +86,4 @@ func environment() (env []string) {
 		}
 	}
 	return env
-}
-
-// bubblewrap returns the path of bwrap, if it is there and may create a sandbox.
-var bubblewrap = sync.OnceValue(func() string {
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		return ""
-	}
-	args := append(bubblewrapArgs(bwrap, os.TempDir()), "/bin/sh", "-c", ":")
-	if exec.Command(args[0], args[1:]...).Run() != nil {
-		return ""
-	}
-	return bwrap
-})
-
-func bubblewrapArgs(bwrap, dir string) []string {
-	return []string{
-		bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run", "--bind", dir, dir, "--chdir", dir, "--",
-	}
 }

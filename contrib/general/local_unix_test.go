@@ -3,29 +3,153 @@
 package general
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
-// Without a sandbox, too, what a command leaves in the background ends with it.
-func TestLocalBackground(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("there is no /proc")
+// watched is a pipe that the processes of a command keep open. It shows when all of them have ended.
+type watched struct {
+	t    *testing.T
+	dir  string
+	file *os.File
+}
+
+func watch(t *testing.T) *watched {
+	t.Helper()
+	w := &watched{t: t, dir: t.TempDir()}
+	if err := syscall.Mkfifo(filepath.Join(w.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	sandbox := bubblewrap
-	defer func() { bubblewrap = sandbox }()
-	bubblewrap = func() string { return "" }
-	out, err := Local(t.Context(), Command{Script: "sleep 600 >/dev/null 2>&1 & echo $!", Dir: t.TempDir()})
-	if err != nil || out.Sandbox != "" {
-		t.Fatalf("got %+v, %v", out, err)
+	return w
+}
+
+// began waits until a process has written to the pipe.
+func (w *watched) began() {
+	w.t.Helper()
+	file, err := os.Open(filepath.Join(w.dir, "pipe"))
+	if err == nil {
+		_, err = io.ReadFull(file, make([]byte, 1))
 	}
-	for n, running := 0, true; running; n++ {
-		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(out.Stdout) + "/stat")
-		running = err == nil && !strings.Contains(string(stat), ") Z ") // one that ended and was not waited for
-		if n == 100_000 {
-			t.Fatal("the process still runs")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.file = file
+}
+
+// ended fails the test if a process still has the pipe.
+func (w *watched) ended(what string) {
+	w.t.Helper()
+	err := w.file.SetReadDeadline(time.Now().Add(10 * time.Second)) //nolint:forbidigo // reached if the test fails only
+	if err == nil {
+		_, err = io.ReadAll(w.file)
+	}
+	if err = errors.Join(err, w.file.Close()); err != nil {
+		w.t.Errorf("%s: a process still runs: %v", what, err)
+	}
+}
+
+// RA-80: the end of a command, by itself, by its timeout or by the end of the run, ends all its processes: also
+// those in the background and in a session of their own.
+func TestLocalEndsChildren(t *testing.T) {
+	const hold = "exec 3>pipe; echo >&3; "
+	for _, s := range append(slices.Clip(sandboxes()), noSandbox) {
+		name := cmp.Or(s.name, "no sandbox")
+		for what, script := range map[string]string{
+			"a child": "sh -c '" + hold + "sleep 600'", "the background": "(" + hold + "sleep 600) & sleep 600", "a session": "setsid sh -c '" + hold + "sleep 600' & sleep 600",
+			"an orphan": "setsid sh -c '(" + hold + "exec sleep 600) & exit' & sleep 600", "a trap": "trap '' TERM INT HUP; " + hold + "sleep 600",
+		} {
+			if _, err := exec.LookPath("setsid"); strings.Contains(script, "setsid") && (err != nil || runtime.GOOS != "linux") {
+				continue
+			}
+			w := watch(t)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			done := make(chan error)
+			go func() {
+				_, err := runIn(ctx, s, Command{Script: script, Dir: w.dir})
+				done <- err
+			}()
+			w.began()
+			cause := errors.New("the end of the run")
+			cancel(cause)
+			if err := <-done; !errors.Is(err, cause) {
+				t.Errorf("%s: %s: got %v", name, what, err)
+			}
+			w.ended(name + ": " + what + ", canceled")
+		}
+		w := watch(t)
+		done := make(chan error)
+		go func() {
+			out, err := runIn(t.Context(), s, Command{Script: "(" + hold + "sleep 600) >&- 2>&- & until test -e ready; do :; done; echo done", Dir: w.dir})
+			if out.Stdout != "done\n" {
+				err = fmt.Errorf("got %+v, %w", out, err)
+			}
+			done <- err
+		}()
+		w.began()
+		if err := os.WriteFile(filepath.Join(w.dir, "ready"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		w.ended(name + ": left in the background")
+	}
+}
+
+// A command in a sandbox changes nothing outside of its folder, and reaches no server and no process.
+func TestSandbox(t *testing.T) {
+	for _, s := range sandboxes() {
+		name := s.name
+		outside, dir := t.TempDir(), t.TempDir()
+		if err := os.WriteFile(filepath.Join(outside, "f"), []byte("content"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		server, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := exec.CommandContext(t.Context(), "sleep", "600")
+		if err := other.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ := net.SplitHostPort(server.Addr().String())
+		for _, script := range []string{
+			"echo x > OUT/f", ": > OUT/f", "echo x >> OUT/f", "echo x > OUT/new", "rm OUT/f", "mkdir OUT/d", "mv OUT/f .", "ln -s x OUT/l", "ln OUT/f .", "echo x > g; mv g OUT/g", "mkfifo OUT/p", "truncate -s 0 OUT/f", "ln -s OUT l; echo x > l/f",
+			"bash -c 'echo x > /dev/tcp/127.0.0.1/" + port + "'", fmt.Sprint("kill -9 ", other.Process.Pid),
+		} {
+			script = strings.ReplaceAll(script, "OUT", outside)
+			out, err := runIn(t.Context(), s, Command{Script: script, Dir: dir})
+			if err != nil || out.Status == 0 || out.Sandbox != s.name {
+				t.Errorf("%s: %s: got %+v, %v", name, script, out, err)
+			}
+		}
+		if err := errors.Join(other.Process.Kill(), server.Close()); err != nil {
+			t.Error(err)
+		}
+		_ = other.Wait()
+		entries, err := os.ReadDir(outside)
+		text, _ := os.ReadFile(filepath.Join(outside, "f"))
+		if err != nil || len(entries) != 1 || string(text) != "content" {
+			t.Errorf("%s: outside are %v with %q, %v", name, entries, text, err)
+		}
+		const works = `echo a > f; echo b >> f; mkdir d; mv f d; ln d/f d/g; ln -s d/g l; cat l; rm -r d; mkfifo p; echo x > /dev/null; echo c > "$TMPDIR/t"; cat "$TMPDIR/t"; cat <<E
+d
+E`
+		if out, err := runIn(t.Context(), s, Command{Script: works, Dir: t.TempDir()}); err != nil || out.Stdout != "a\nb\nc\nd\n" || out.Stderr != "" || out.Status != 0 {
+			t.Errorf("%s: got %+v, %v", name, out, err)
 		}
 	}
 }
