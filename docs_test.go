@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "update the output of commands in the do
 // Each page has its own folder. The blocks of a page run in order:
 //
 //   - A block after a line that ends in a name in backquotes and a colon is the file of that name.
-//     A file in conformance contains the block.
+//     A file in conformance or contrib contains the block.
 //   - A block of yaml or txtar is a scenario, which is run, or a suite. An unnamed scenario may
 //     omit keys; see complete.
 //   - A block of console contains commands and their output.
@@ -132,7 +132,7 @@ func (b *book) page(t *testing.T, name string) {
 func (b *book) block(t *testing.T, dir string, bl block) string {
 	t.Helper()
 	switch {
-	case strings.HasPrefix(bl.file, "conformance/"): // another module, whose tests run the file
+	case strings.HasPrefix(bl.file, "conformance/"), strings.HasPrefix(bl.file, "contrib/"): // other modules, whose tests run the files
 		if !strings.Contains(read(t, bl.file), bl.text) {
 			t.Errorf("%s: %s does not contain this text:\n%s", bl.at, bl.file, bl.text)
 		}

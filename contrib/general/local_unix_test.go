@@ -127,7 +127,7 @@ func TestSandbox(t *testing.T) {
 		}
 		_, port, _ := net.SplitHostPort(server.Addr().String())
 		for _, script := range []string{
-			"echo x > OUT/f", ": > OUT/f", "echo x >> OUT/f", "echo x > OUT/new", "rm OUT/f", "mkdir OUT/d", "mv OUT/f .", "ln -s x OUT/l", "ln OUT/f .", "echo x > g; mv g OUT/g", "mkfifo OUT/p", "truncate -s 0 OUT/f", "ln -s OUT l; echo x > l/f",
+			"echo x > OUT/f", ": > OUT/f", "echo x >> OUT/f", "echo x > OUT/new", "rm OUT/f", "mkdir OUT/d", "mv OUT/f .", "ln -s x OUT/l", "ln OUT/f .", "echo x > g; mv g OUT/g", "mkfifo OUT/p", "truncate -s 0 OUT/f", "ln -s OUT l; echo x > l/f", "perl -e 'truncate(\"OUT/f\", 0) or exit 1'",
 			"bash -c 'echo x > /dev/tcp/127.0.0.1/" + port + "'", fmt.Sprint("kill -9 ", other.Process.Pid),
 		} {
 			script = strings.ReplaceAll(script, "OUT", outside)
