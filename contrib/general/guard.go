@@ -37,13 +37,17 @@ func dangerousScript(text string, depth int) (why string) {
 	if err != nil {
 		return whyInvalid
 	}
+	dir := "" // that of the last cd
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if why != "" {
 			return false
 		}
 		switch n := n.(type) {
 		case *syntax.CallExpr:
-			why = dangerousCall(n.Args, depth)
+			if words := wordsOf(n.Args); len(words) > 1 && words[0] == "cd" {
+				dir = in(dir, words[1])
+			}
+			why = dangerousCall(n.Args, dir, depth)
 		case *syntax.BinaryCmd:
 			if (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && downloads(n.X) && runs(n.Y) {
 				why = whyDownload
@@ -52,14 +56,36 @@ func dangerousScript(text string, depth int) (why string) {
 			if forks(n) {
 				why = whyForks
 			}
-		case *syntax.Redirect:
-			if n.Word != nil && isOutput(n.Op) && isDisk(literal(n.Word)) {
-				why = whyDisk
-			}
+		case *syntax.Stmt:
+			why = dangerousRedirects(n)
 		}
 		return true
 	})
 	return why
+}
+
+// dangerousRedirects returns why the files of a command must not be opened.
+func dangerousRedirects(s *syntax.Stmt) string {
+	for _, r := range s.Redirs {
+		switch {
+		case r.Word == nil:
+		case isOutput(r.Op) && isDisk(literal(r.Word)):
+			return whyDisk
+		case isOutput(r.Op) && literal(r.Word) == "/proc/sysrq-trigger":
+			return whyShutdown
+		case r.Op == syntax.WordHdoc && substitutesDownload([]*syntax.Word{r.Word}) && runs(s):
+			return whyDownload
+		}
+	}
+	return ""
+}
+
+// in returns a path that is relative to a folder, which may be unknown.
+func in(dir, p string) string {
+	if dir == "" || path.IsAbs(p) || strings.HasPrefix(p, "~") || strings.HasPrefix(p, "$HOME") {
+		return p
+	}
+	return dir + "/" + p
 }
 
 func isOutput(op syntax.RedirOperator) bool {
@@ -111,7 +137,7 @@ func unescaped(s string) string {
 // prefixes are programs that run the command in their arguments, with those of their options that have a
 // value.
 var prefixes = map[string]string{
-	"env": "-u -C -S", "nohup": "", "time": "-o -f", "nice": "-n", "ionice": "-c -n -p", "timeout": "-k -s", "exec": "-a", "command": "", "builtin": "", "xargs": "-a -d -E -I -L -n -P -s",
+	"env": "-u -C", "nohup": "", "time": "-o -f", "nice": "-n", "ionice": "-c -n -p", "timeout": "-k -s", "exec": "-a", "command": "", "builtin": "", "xargs": "-a -d -E -I -L -n -P -s",
 	"stdbuf": "-i -o -e", "setsid": "", "busybox": "", "watch": "-n", "chroot": "", "unshare": "", "strace": "-e -o -p",
 }
 
@@ -125,6 +151,10 @@ func withoutPrefixes(words []string) []string {
 		first := path.Base(words[0])
 		words = words[1:]
 		for len(words) > 0 && (strings.HasPrefix(words[0], "-") || first == "env" && strings.Contains(words[0], "=")) {
+			if first == "env" && (words[0] == "-S" || words[0] == "--split-string") && len(words) > 1 {
+				words = append(strings.Fields(words[1]), words[2:]...)
+				continue
+			}
 			skip := 1
 			if slices.Contains(strings.Fields(valued), words[0]) {
 				skip = 2
@@ -145,23 +175,34 @@ func wordsOf(args []*syntax.Word) (words []string) {
 	return withoutPrefixes(words)
 }
 
-// dangerousCall returns why a simple command must not run.
-func dangerousCall(args []*syntax.Word, depth int) string {
+// dangerousCall returns why a simple command must not run. dir is where it runs, if that is known.
+func dangerousCall(args []*syntax.Word, dir string, depth int) string {
 	words := wordsOf(args)
 	if len(words) == 0 {
 		return ""
 	}
+	if name := path.Base(words[0]); (name == "eval" || isInterpreter(name)) && substitutesDownload(args) {
+		return whyDownload
+	}
+	return dangerousWords(words, dir, depth)
+}
+
+// dangerousWords is dangerousCall for the words of a command.
+func dangerousWords(words []string, dir string, depth int) string {
+	if len(words) == 0 {
+		return ""
+	}
 	name, rest := path.Base(words[0]), words[1:]
+	isSystem := func(p string) bool { return isSystemPath(in(dir, p)) }
 	switch {
-	case slices.Contains([]string{"sudo", "su", "doas", "pkexec", "runuser"}, name):
+	case slices.Contains([]string{"sudo", "sudoedit", "su", "doas", "pkexec", "runuser", "run0"}, name):
 		return whyRights
-	case strings.HasPrefix(name, "mkfs"), slices.Contains([]string{"fdisk", "sfdisk", "cfdisk", "parted", "wipefs", "mkswap", "blkdiscard"}, name):
+	case strings.HasPrefix(name, "mkfs"), slices.Contains([]string{"fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "wipefs", "mkswap", "mke2fs", "blkdiscard", "badblocks"}, name),
+		name == "dd" && slices.ContainsFunc(rest, func(a string) bool { return strings.HasPrefix(a, "of=") && isDisk(a[len("of="):]) }),
+		slices.Contains([]string{"shred", "tee", "cp", "mv", "truncate"}, name) && slices.ContainsFunc(rest, isDisk):
 		return whyDisk
-	case name == "dd" && slices.ContainsFunc(rest, func(a string) bool { return strings.HasPrefix(a, "of=") && isDisk(a[len("of="):]) }),
-		(name == "shred" || name == "tee" || name == "cp" || name == "mv") && slices.ContainsFunc(rest, isDisk):
-		return whyDisk
-	case name == "rm" && isRecursive(rest) && slices.ContainsFunc(rest, isSystemPath),
-		name == "find" && (slices.Contains(rest, "-delete") || slices.Contains(rest, "rm")) && slices.ContainsFunc(startsOf(rest), isSystemPath):
+	case name == "rm" && isRecursive(rest) && slices.ContainsFunc(rest, isSystem),
+		name == "find" && (slices.Contains(rest, "-delete") || slices.ContainsFunc(rest, func(a string) bool { return path.Base(a) == "rm" })) && slices.ContainsFunc(startsOf(rest), isSystem):
 		return whyDelete
 	case slices.Contains([]string{"shutdown", "reboot", "halt", "poweroff"}, name),
 		(name == "init" || name == "telinit") && (slices.Contains(rest, "0") || slices.Contains(rest, "6")),
@@ -172,25 +213,29 @@ func dangerousCall(args []*syntax.Word, depth int) string {
 	case name == "killall5", name == "kill" && len(rest) > 1 && slices.Contains(rest[1:], "-1"):
 		return whySignal
 	case name == "eval":
-		return nested(args, strings.Join(rest, " "), depth)
+		return nested(strings.Join(rest, " "), depth)
+	case name == "trap" && len(rest) > 0:
+		return nested(rest[0], depth)
+	case name == "find":
+		for i, a := range rest {
+			if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, a) {
+				if why := dangerousWords(withoutPrefixes(rest[i+1:]), dir, depth); why != "" {
+					return why
+				}
+			}
+		}
 	case isShell(name):
 		for i, a := range rest[:max(0, len(rest)-1)] {
 			if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.HasSuffix(a, "c") {
-				return nested(args, rest[i+1], depth)
+				return nested(rest[i+1], depth)
 			}
-		}
-		if substitutesDownload(args) {
-			return whyDownload
 		}
 	}
 	return ""
 }
 
 // nested returns why a script in an argument must not run.
-func nested(args []*syntax.Word, script string, depth int) string {
-	if substitutesDownload(args) {
-		return whyDownload
-	}
+func nested(script string, depth int) string {
 	if why := dangerousScript(script, depth+1); why != whyInvalid {
 		return why
 	}
@@ -213,12 +258,12 @@ func substitutesDownload(args []*syntax.Word) (found bool) {
 	return found
 }
 
-// calls reports whether a command contains a simple command with such a name.
-func calls(s syntax.Node, is func(name string) bool) (found bool) {
+// calls reports whether a command contains such a simple command.
+func calls(s syntax.Node, is func(name string, arguments []string) bool) (found bool) {
 	syntax.Walk(s, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.CallExpr); ok {
 			words := wordsOf(c.Args)
-			found = found || len(words) > 0 && is(path.Base(words[0]))
+			found = found || len(words) > 0 && is(path.Base(words[0]), words[1:])
 		}
 		return !found
 	})
@@ -226,14 +271,32 @@ func calls(s syntax.Node, is func(name string) bool) (found bool) {
 }
 
 func downloads(s *syntax.Stmt) bool {
-	return calls(s, func(name string) bool { return slices.Contains([]string{"curl", "wget", "fetch", "aria2c"}, name) })
+	return calls(s, func(name string, _ []string) bool {
+		return slices.Contains([]string{"curl", "wget", "fetch", "aria2c", "http", "https", "lynx"}, name)
+	})
 }
 
-// runs reports whether a command runs its standard input.
+// runs reports whether a command runs its standard input: it is an interpreter without a script in its arguments.
 func runs(s *syntax.Stmt) bool {
-	return calls(s, func(name string) bool {
-		return isShell(name) || name == "source" || name == "." || name == "sudo" || strings.HasPrefix(name, "python") || slices.Contains([]string{"perl", "ruby", "node", "php"}, name)
+	return calls(s, func(name string, arguments []string) bool {
+		if !isInterpreter(name) {
+			return name == "eval" || name == "sudo"
+		}
+		for _, a := range arguments {
+			switch {
+			case a == "-", a == "/dev/stdin", isShell(name) && strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "s"):
+				return true
+			case !strings.HasPrefix(a, "-"):
+				return false
+			}
+		}
+		return true
 	})
+}
+
+// isInterpreter reports whether a program runs scripts.
+func isInterpreter(name string) bool {
+	return isShell(name) || strings.HasPrefix(name, "python") || slices.Contains([]string{"source", ".", "perl", "ruby", "node", "php"}, name)
 }
 
 func isShell(name string) bool {
@@ -242,7 +305,7 @@ func isShell(name string) bool {
 
 // forks reports whether a function calls itself in a pipeline or in the background.
 func forks(f *syntax.FuncDecl) (found bool) {
-	self := func(name string) bool { return name == f.Name.Value }
+	self := func(name string, _ []string) bool { return name == f.Name.Value }
 	syntax.Walk(f.Body, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.BinaryCmd:
@@ -257,7 +320,7 @@ func forks(f *syntax.FuncDecl) (found bool) {
 
 // isDisk reports whether a path is a block device.
 func isDisk(p string) bool {
-	name, ok := strings.CutPrefix(p, "/dev/")
+	name, ok := strings.CutPrefix(path.Clean(p), "/dev/")
 	return ok && slices.ContainsFunc([]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "loop", "md", "dm-", "mapper/", "mem", "kmem"}, func(prefix string) bool {
 		return strings.HasPrefix(name, prefix)
 	})
@@ -280,7 +343,7 @@ func startsOf(args []string) []string {
 // isSystemPath reports whether a path is the root, a folder of the system or a home folder, or a pattern for
 // all of its content.
 func isSystemPath(p string) bool {
-	p = strings.TrimSuffix(strings.TrimSuffix(p, "*"), ".")
+	p = strings.TrimSuffix(strings.TrimRight(p, "*"), ".")
 	if p == "" {
 		return false
 	}
@@ -292,7 +355,7 @@ func isSystemPath(p string) bool {
 	}
 	parts := strings.Split(strings.TrimPrefix(path.Clean(p), "/"), "/")
 	switch first := parts[0]; {
-	case first == "":
+	case first == "", strings.ContainsAny(first, "*?[{"):
 		return true
 	case slices.Contains([]string{"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr", "System", "Library", "Applications", "Windows"}, first):
 		return true
