@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/looptape/looptape/llm"
 )
 
 // Canonical returns the canonical form of the runs in events. Goldens contain this form. Two runs
@@ -21,7 +23,8 @@ import (
 //   - Within a batch the events are sorted by the index of their call in the last response of the
 //     step. The events of one call keep their order. A batch is a maximal sequence of a step's
 //     events about calls: tool.arguments, tool.start, tool.end, tool.skip, abandoned, and warnings
-//     that name a call.
+//     that name a call. The calls of a resumed run, which come before its first response, have the
+//     order that they have in its messages.
 //   - Seq restarts.
 //
 // Canonical does not change its input. The canonical form of a canonical form is itself.
@@ -49,7 +52,7 @@ func Canonical(events []Event) []Event {
 			ev.Body = mapRuns(ev.Body, rename)
 			out = append(out, ev)
 		}
-		sortBatches(out[from:])
+		sortBatches(out[from:], r.pending)
 		for i := range out[from:] {
 			out[from+i].Seq = i
 		}
@@ -65,6 +68,8 @@ type group struct {
 	virtual bool
 	started bool
 	calls   map[string]int // the position of each call
+	pending map[string]int // of a resumed run: the position of each call before its first response
+	waiting bool           // for that response
 	done    bool
 }
 
@@ -84,8 +89,17 @@ func groups(events []Event) (runs []*group, byName map[string]*group) {
 		if b, ok := ev.Body.(RunStart); ok && !g.started {
 			g.parent, g.virtual, g.started = b.Parent, b.Clock == ClockVirtual, true
 		}
-		if b, ok := ev.Body.(ModelResponse); ok {
-			number(g.calls, b)
+		switch b := ev.Body.(type) {
+		case Resumed:
+			g.pending, g.waiting = map[string]int{}, true
+		case ModelRequest:
+			g.numberResumed(b.NewMessages)
+		case RunEnd:
+			g.numberResumed(b.AppendedMessages)
+		case ModelResponse:
+			g.waiting = false
+			number(g.calls, b.Message)
+		default:
 		}
 		g.events = append(g.events, ev)
 	}
@@ -99,12 +113,24 @@ func groups(events []Event) (runs []*group, byName map[string]*group) {
 	return runs, byName
 }
 
-// number assigns the next position to each call of the response that has none.
-func number(calls map[string]int, response ModelResponse) {
-	for _, c := range response.Message.Calls() {
+// number assigns the next position to each call of the message that has none.
+func number(calls map[string]int, m llm.Message) {
+	for _, c := range m.Calls() {
 		if _, ok := calls[c.ID]; !ok {
 			calls[c.ID] = len(calls)
 		}
+	}
+}
+
+// numberResumed numbers the calls of a resumed run, which are in the messages before its first
+// response.
+func (g *group) numberResumed(messages []llm.Message) {
+	if !g.waiting {
+		return
+	}
+	for _, m := range messages {
+		number(g.pending, m)
+		number(g.calls, m)
 	}
 }
 
@@ -165,13 +191,13 @@ func mapRuns(body Body, rename func(run string) string) Body {
 	return body
 }
 
-// sortBatches sorts the batches of one run.
-func sortBatches(events []Event) {
-	var calls map[string]int
+// sortBatches sorts the batches of one run. calls has the positions of calls before its first
+// response.
+func sortBatches(events []Event, calls map[string]int) {
 	for i := 0; i < len(events); {
 		if response, ok := events[i].Body.(ModelResponse); ok && events[i].Purpose == PurposeAnswer {
 			calls = map[string]int{}
-			number(calls, response)
+			number(calls, response.Message)
 		}
 		end := i
 		for ; end < len(events) && events[end].Step == events[i].Step; end++ {

@@ -210,6 +210,28 @@ func TestCanonicalDiscardsTheOrder(t *testing.T) {
 	}
 }
 
+// The calls of a resumed run have no response in it. They are sorted as in the messages of its first
+// request, and so are the runs that they start.
+func TestCanonicalResumed(t *testing.T) {
+	end := func(id string) trace.Body { return trace.ToolEnd{ToolCallID: id} }
+	request := trace.ModelRequest{NewMessages: []llm.Message{llm.User("x"), turn("b", "a").Message}}
+	child := func(run, call string) trace.Event {
+		return trace.Event{Run: run, Body: trace.RunStart{Parent: &trace.Parent{Run: "x", ToolCallID: call}}}
+	}
+	one := in("x", trace.RunStart{}, trace.Resumed{Of: "w"}, end("b"), end("a"), trace.StepEnd{}, request, turn("c", "d"), end("c"), end("d"))
+	other := in("x", trace.RunStart{}, trace.Resumed{Of: "w"}, end("a"), end("b"), trace.StepEnd{}, request, turn("c", "d"), end("d"), end("c"))
+	for i := range other {
+		other[i].At = one[i].At
+	}
+	got := trace.Canonical(append(other, child("y", "a"), child("z", "b")))
+	if diff := cmp.Diff(trace.Canonical(append(one, child("z", "b"), child("y", "a"))), got); diff != "" {
+		t.Errorf("canonical forms (-one +other):\n%s", diff)
+	}
+	if first := got[2].Body.(trace.ToolEnd).ToolCallID; first != "b" {
+		t.Errorf("the first result is that of %q, want b", first)
+	}
+}
+
 func TestProject(t *testing.T) {
 	opaque := json.RawMessage(`{"sig":1}`)
 	all := []llm.Part{
