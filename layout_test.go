@@ -65,6 +65,9 @@ var (
 // table has a row for each package, and no other row. An import without a row fails the test.
 var table = []packageRule{
 	{
+		name: "internal/atomicfile", does: "replaces files so that the old or the new content is there",
+	},
+	{
 		name: "internal/bubble", does: "contract suites in bubbles of `testing/synctest`",
 	},
 	{
@@ -395,7 +398,7 @@ var table = []packageRule{
 	{
 		name: "cassettes/internal/tape", does: "the file of recorded HTTP, its journal and checksums",
 		not:      "matching",
-		packages: []string{"internal/jsonio", "internal/lockfile", "cassettes/recording"},
+		packages: []string{"internal/atomicfile", "internal/jsonio", "internal/lockfile", "cassettes/recording"},
 	},
 	{
 		name: "cassettes/internal/match", does: "keys, canonical bodies, the nearest match",

@@ -35,3 +35,38 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Wait returns when the file is closed that was locked.
+func TestWait(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	first, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lockfile.Wait(first); err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error, 1)
+	go func() { waited <- lockfile.Wait(second) }()
+	select {
+	case err := <-waited:
+		t.Errorf("a locked file was locked again: %v", err)
+	default:
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+	if lockfile.Lock(first) == nil {
+		t.Error("a closed file was locked")
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

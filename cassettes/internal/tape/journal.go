@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/atomicfile"
 	"github.com/looptape/looptape/internal/lockfile"
 )
 
@@ -36,7 +37,7 @@ const JournalSuffix = ".journal"
 const newSuffix = ".new" // of the cassette that Close writes, until it replaces the old one
 
 // JournalPath returns the path of the journal of a cassette. It follows symbolic links.
-func JournalPath(path string) string { return target(path) + JournalSuffix }
+func JournalPath(path string) string { return atomicfile.Target(path) + JournalSuffix }
 
 // ErrLocked means that another recording of the cassette is in progress.
 var ErrLocked = errors.New("a recording of this cassette is in progress")
@@ -67,7 +68,7 @@ func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
 		return nil, &fs.PathError{Op: "record", Path: path, Err: errors.New("the path is a directory: name a file in it")}
 	}
 	folder := filepath.Dir(path)
-	known := existingFolder(folder)
+	known := atomicfile.ExistingFolder(folder)
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syncFolders(folder, known); err != nil {
+	if err := atomicfile.SyncFolders(folder, known); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	j := &Journal{path: path, file: f}
@@ -170,7 +171,7 @@ func (j *Journal) Close(h recording.Metadata) error {
 	}
 	naming := func(path string) (string, error) { return path + JournalSuffix + newSuffix, nil }
 	write := func(to io.Writer) error { return compact(to, metadataText(h), j.frames) }
-	if err := replace(j.path, naming, write); err != nil {
+	if err := atomicfile.Replace(j.path, naming, write); err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), err), j.file.Close())
 	}
 	return j.discard()
