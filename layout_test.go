@@ -55,7 +55,7 @@ const (
 var (
 	kernelPackages     = []string{"internal/jsonio", "internal/jsonval", "llm"}
 	kernelModules      = []string{jsonschema}
-	presetPackages     = []string{"internal/jsonio", "internal/responsehook", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
+	presetPackages     = []string{"internal/jsonio", "internal/responsehook", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/store", "loop/uistream"}
 	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/openai/..."}
 	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec"}
 	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/tabular", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
@@ -281,9 +281,20 @@ var table = []packageRule{
 		not: "tools that use them",
 	},
 	{
+		name: "loop/store", does: "values under keys, in memory or in a folder; documents of JSON",
+		not:      "formats of values",
+		packages: []string{"internal/atomicfile", "internal/lockfile"},
+	},
+	{
+		name: "loop/store/storetest", does: "contract suite for any `store.Store`",
+		not:      "properties of one store",
+		packages: []string{"llm", "trace", "loop", "loop/middleware", "loop/store", "fake"},
+		modules:  []string{goCmp, "pgregory.net/rapid"},
+	},
+	{
 		name: "loop/middleware", does: "middleware; each file has one",
 		not:      "the kernel",
-		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "trace", "loop", "loop/files", "loop/history", "loop/middleware/..."},
+		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "trace", "loop", "loop/files", "loop/history", "loop/store", "loop/middleware/..."},
 		modules:  []string{jsonschema},
 	},
 	{
@@ -512,7 +523,7 @@ const all = "..."
 
 // tests are the imports that the tests of each package may have in addition.
 var tests = packageRule{
-	packages: []string{"internal/cassettetest", "internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "providers/...", "cassettes", "loop/looptest", "loop/history", "loop/layers", "loop/scenario", "loop/middleware/...", "loop/preset/..."},
+	packages: []string{"internal/cassettetest", "internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "providers/...", "cassettes", "loop/looptest", "loop/history", "loop/layers", "loop/scenario", "loop/store/...", "loop/middleware/...", "loop/preset/..."},
 	modules: []string{
 		goCmp, jsonschema, yaml,
 		"pgregory.net/rapid",

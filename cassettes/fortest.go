@@ -12,15 +12,6 @@ import (
 	"testing"
 )
 
-// The environment variables of [ForTest].
-const (
-	// Env selects the mode: replay, record, or record! to record in CI too.
-	Env = "LOOPTAPE"
-	// ReportEnv names a report. Each replay adds its usage to it. Use an absolute path:
-	// tests run in the directories of their packages.
-	ReportEnv = "LOOPTAPE_REPORT"
-)
-
 // Flag defines the flag -looptape of a test binary. It has the same values as [Env] and
 // takes precedence:
 //

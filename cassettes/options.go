@@ -14,7 +14,7 @@ import (
 // Mode is the mode of a cassette.
 type Mode string
 
-// Values of [Options.Mode].
+// Values of [Options.Mode], and names of the environment and of requests.
 const (
 	// Replay answers from the cassette and never uses the network.
 	Replay Mode = "replay"
@@ -22,6 +22,17 @@ const (
 	Record Mode = "record"
 	// Passthrough uses the network and does not change the file.
 	Passthrough Mode = "passthrough"
+
+	// SessionHeader is the request header with the name of the session. It is not sent to the
+	// network.
+	SessionHeader = "Looptape-Session"
+
+	// Env is the environment variable that selects the mode of [ForTest]: replay, record, or
+	// record! to record in CI too.
+	Env = "LOOPTAPE"
+	// ReportEnv is the environment variable that names a report of [ForTest]. Each replay adds
+	// its usage to it. Use an absolute path: tests run in the directories of their packages.
+	ReportEnv = "LOOPTAPE_REPORT"
 )
 
 // Options are the options of a cassette. The zero value replays.
@@ -60,10 +71,6 @@ type Options struct {
 	// Now returns the time of the recording; nil means [time.Now].
 	Now func() time.Time
 }
-
-// SessionHeader is the request header with the name of the session. It is not sent to the
-// network.
-const SessionHeader = "Looptape-Session"
 
 // oldSessionHeader is the name before version 2 of the format. It is still accepted.
 const oldSessionHeader = "Looptape-Lane"

@@ -21,7 +21,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Default values of zero [Config] fields, and values that lift them.
+// Default values of zero [Config] fields and values that lift them, and names and texts in
+// traces and results.
 const (
 	DefaultMaxSteps                 = 16
 	DefaultConcurrency              = 5
@@ -31,10 +32,7 @@ const (
 
 	Disabled  = -1 // disables an option whose zero value is a default
 	Unlimited = -1 // removes a limit whose zero value is a default
-)
 
-// Names and texts in traces and results.
-const (
 	// UnnamedTool is the name of a call without one: providers reject an empty name in a
 	// history (quirk QO-30).
 	UnnamedTool = conversation.UnnamedTool

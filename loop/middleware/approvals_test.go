@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/store"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -267,5 +271,92 @@ func TestApprovalStoreComparesCalls(t *testing.T) {
 		if got := len(p.lines(trace.KindToolStart)) == 1; got != c.runs || len(a.Store.Unresolved()) != 0 {
 			t.Errorf("%s: the tool ran: %v, want %v", c.name, got, c.runs)
 		}
+	}
+}
+
+// A suspended run leaves its requests in a store, before it asks. Another ApprovalStore loads and
+// resolves them, and stores what is left. A decision is not stored, and a second writer is rejected.
+func TestApprovalStoreLoadSave(t *testing.T) {
+	s := new(store.Memory)
+	opened := func() *middleware.ApprovalStore {
+		t.Helper()
+		a := new(middleware.ApprovalStore)
+		if err := a.Load(t.Context(), s, "approvals"); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	clock := fake.NewClock()
+	later := func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+		if got := opened().Pending(); len(got) != 2 {
+			t.Errorf("while a call waits, the store has %v", got)
+		}
+		return middleware.Approval{Decision: middleware.Suspend}, nil
+	}
+	first, other := opened(), opened()
+	gated(t, clock, askAll(&middleware.Approvals{Approve: later, Store: first, Checkpoint: first.Save}), asks("c-", "a", "slow"))
+	if diff := cmp.Diff(first.Pending(), opened().Pending()); diff != "" || len(first.Pending()) != 2 {
+		t.Errorf("stored requests (-in memory +stored):\n%s", diff)
+	}
+	if err := other.Save(t.Context()); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("Save of a store that was loaded before: %v, want ErrConflict", err)
+	}
+
+	next := opened()
+	if !next.Resolve("c-a", middleware.Approval{Decision: middleware.Approve}) {
+		t.Error("the loaded request is not pending")
+	}
+	if err := next.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := opened().Pending(); len(got) != 2 {
+		t.Errorf("the store has the decision: %v is pending", got)
+	}
+	next.Delete("c-slow")
+	next.Delete("c-a")
+	if err := next.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := opened().Unresolved(); len(got) != 0 {
+		t.Errorf("in the end %v is stored", got)
+	}
+	if err := new(middleware.ApprovalStore).Save(t.Context()); err == nil || err.Error() != "middleware: ApprovalStore.Save: unknown key: call Load first" {
+		t.Errorf("Save without Load: %v", err)
+	}
+	if _, err := s.Save(t.Context(), "damaged", []byte("half"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Load(t.Context(), s, "damaged"); err == nil || !strings.HasPrefix(err.Error(), "middleware: ApprovalStore.Load: store: loading \"damaged\": ") {
+		t.Errorf("Load of a damaged value: %v", err)
+	}
+	if err := next.Save(t.Context()); err != nil {
+		t.Errorf("Save after a failed Load: %v", err)
+	}
+}
+
+// Concurrent calls of Save store the requests of the last one, with all changes before it.
+func TestApprovalStoreSaveConcurrently(t *testing.T) {
+	s := new(store.Memory)
+	a := new(middleware.ApprovalStore)
+	if err := a.Load(t.Context(), s, "k"); err != nil {
+		t.Fatal(err)
+	}
+	var all []middleware.ApprovalRequest
+	for i := range 50 {
+		all = append(all, middleware.ApprovalRequest{Call: llm.ToolCall{ID: fmt.Sprint(i)}})
+	}
+	a.Restore(all)
+	var group sync.WaitGroup
+	for _, r := range all {
+		group.Go(func() {
+			a.Delete(r.Call.ID)
+			if err := a.Save(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if err := a.Load(t.Context(), s, "k"); err != nil || len(a.Unresolved()) != 0 {
+		t.Errorf("the store has %v, %v", a.Unresolved(), err)
 	}
 }

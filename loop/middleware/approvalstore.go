@@ -2,13 +2,17 @@ package middleware
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/store"
 )
 
 // ApprovalRequest is a request to approve a call.
@@ -86,6 +90,9 @@ type Approval struct {
 type ApprovalStore struct {
 	mu      sync.Mutex
 	entries []approvalEntry
+
+	saving sync.Mutex // held by Load and Save
+	saved  store.Document[[]ApprovalRequest]
 }
 
 // approvalEntry is a request whose decision was not yet applied.
@@ -122,6 +129,36 @@ func (s *ApprovalStore) Restore(pending []ApprovalRequest) {
 	for _, req := range pending {
 		s.put(approvalEntry{req: req, pending: true})
 	}
+}
+
+// Load restores the requests that are stored under a key, or none if the key is unknown. Save then
+// stores them there.
+func (s *ApprovalStore) Load(ctx context.Context, from store.Store, key string) error {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	d := store.Document[[]ApprovalRequest]{Store: from, Key: key, Format: "looptape-approvals", FormatVersion: 1}
+	pending, _, err := d.Load(ctx)
+	if err != nil {
+		return fmt.Errorf("middleware: ApprovalStore.Load: %w", err)
+	}
+	s.saved = d
+	s.Restore(pending)
+	return nil
+}
+
+// Save stores the unresolved requests under the key of Load, without decisions. It is a
+// Checkpoint of [Approvals]; call it after the run, too, to remove the resolved requests. The
+// error wraps [store.ErrConflict] if another process has saved the requests since Load or Save.
+func (s *ApprovalStore) Save(ctx context.Context) error {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	if s.saved.Store == nil {
+		return errors.New("middleware: ApprovalStore.Save: unknown key: call Load first")
+	}
+	if err := s.saved.Save(ctx, s.Unresolved()); err != nil {
+		return fmt.Errorf("middleware: ApprovalStore.Save: %w", err)
+	}
+	return nil
 }
 
 // Resolve records the decision about a pending call for the next time that it is requested.

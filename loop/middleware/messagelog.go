@@ -12,6 +12,7 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/store"
 )
 
 // LogMessages logs each new message of a run once, in order: those of the input after the last
@@ -118,4 +119,63 @@ func (l *JSONLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return errors.Join(l.err, l.file.Close())
+}
+
+// StoreLog writes messages to a store, each under its own key: the name of the log, a slash and
+// the number of the message, from 0. Its method Log is the argument of [LogMessages]. The messages
+// of a step are stored before the next step begins, so another process can continue a run that was killed with
+// the messages of its log. It is safe for use by many goroutines.
+type StoreLog struct {
+	Store store.Store
+	Name  string
+
+	mu     sync.Mutex
+	logged int
+	err    error
+}
+
+// Load returns the messages of the log; an unknown log has none. Log then appends to them.
+func (l *StoreLog) Load(ctx context.Context) (messages []llm.Message, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		m, found, err := l.document(len(messages)).Load(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("middleware: StoreLog.Load: %w", err)
+		}
+		if !found {
+			l.logged, l.err = len(messages), nil
+			return messages, nil
+		}
+		messages = append(messages, m)
+	}
+}
+
+// document returns the document of a message.
+func (l *StoreLog) document(n int) *store.Document[llm.Message] {
+	return &store.Document[llm.Message]{Store: l.Store, Key: l.Name + "/" + strconv.Itoa(n), Format: "looptape-message", FormatVersion: 1}
+}
+
+// Log stores a message, also if the run is canceled. After an error, all calls until Load return
+// the same error, so no message is missing before a later one. The error wraps
+// [store.ErrConflict] if the log has more messages than Load and Log of this StoreLog know.
+func (l *StoreLog) Log(m llm.Message) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	if err := l.document(l.logged).Save(context.Background(), m); err != nil {
+		l.err = fmt.Errorf("middleware: StoreLog.Log: %w", err)
+		return l.err
+	}
+	l.logged++
+	return nil
+}
+
+// Err returns the first error of Log since Load. A run does not report it.
+func (l *StoreLog) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
 }

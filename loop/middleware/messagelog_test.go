@@ -17,6 +17,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/store"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -164,5 +165,52 @@ func TestJSONLogFails(t *testing.T) {
 	}
 	if _, err := middleware.NewJSONLog(filepath.Join(dir, "nowhere"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A log in a store has the messages of the runs in order, and a loaded log is continued. A second writer
+// gets a conflict, which it keeps until it loads; its run does not fail.
+func TestStoreLog(t *testing.T) {
+	s := new(store.Memory)
+	logs := []*middleware.StoreLog{{Store: s, Name: "l"}, {Store: s, Name: "l"}, {Store: s, Name: "other"}}
+	loaded := func(l *middleware.StoreLog) []llm.Message {
+		t.Helper()
+		list, err := l.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	run(t, middleware.LogMessages(logs[0].Log), call("a"), fake.Response{Text: "x"})
+	first := loaded(logs[0])
+	if diff := cmp.Diff([]string{"user go", "assistant a", "tool A", "assistant x"}, short(first)); diff != "" || logs[0].Err() != nil {
+		t.Errorf("the log (-want +got):\n%s%v", diff, logs[0].Err())
+	}
+	if got := loaded(logs[2]); got != nil {
+		t.Errorf("another log has %v", got)
+	}
+	if res, _, _ := run(t, middleware.LogMessages(logs[1].Log), fake.Response{Text: "y"}); res.Text != "y" {
+		t.Errorf("the run of the second writer: %+v", res)
+	}
+	const conflict = `middleware: StoreLog.Log: store: saving "l/0": another writer has saved it: load it and repeat the change`
+	for _, err := range []error{logs[1].Err(), logs[1].Log(llm.User("z"))} {
+		if !errors.Is(err, store.ErrConflict) || err.Error() != conflict {
+			t.Errorf("the second writer: got %v, want %s", err, conflict)
+		}
+	}
+	if diff := cmp.Diff(first, loaded(logs[1])); diff != "" {
+		t.Errorf("after a conflict (-want +got):\n%s", diff)
+	}
+	if err := logs[1].Log(llm.User("z")); err != nil || logs[1].Err() != nil {
+		t.Errorf("after Load: %v, %v", err, logs[1].Err())
+	}
+	if got := loaded(logs[0]); len(got) != 5 || got[4].Text() != "z" {
+		t.Errorf("the log of both has %q", short(got))
+	}
+	if _, err := s.Save(t.Context(), "other/0", []byte("half"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := logs[2].Load(t.Context()); err == nil || !strings.HasPrefix(err.Error(), `middleware: StoreLog.Load: store: loading "other/0": the value is not a document: `) {
+		t.Errorf("a damaged log: %v", err)
 	}
 }

@@ -11,8 +11,11 @@ type Info struct {
 	Faults []Fault
 }
 
-// What shows that an invariant is violated.
+// Values of [Violation.Event] and [Info.Evidence].
 const (
+	NoEvent = -1 // no single event shows the violation
+
+	// What shows that an invariant is violated.
 	EvidenceMessages = "messages" // the request bodies alone
 	EvidenceTrace    = "trace"    // one trace
 	EvidencePair     = "pair"     // two traces of the same scenario

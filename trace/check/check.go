@@ -63,9 +63,6 @@ type Violation struct {
 	Suppressed string
 }
 
-// NoEvent is the Event of a violation that no single event shows.
-const NoEvent = -1
-
 // WithHint returns the violation with the hint of its invariant. It is for packages that find
 // violations themselves.
 func (v Violation) WithHint() Violation {

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/looptape/looptape/trace"
 )
 
-// Names of the agent's events, each with the type of Data, and codes of warnings; see also
-// [middleware.WarnToolNotFound].
+// Names of the agent's events, each with the type of Data, codes of warnings (see also
+// [middleware.WarnToolNotFound]), and stop reasons of a run.
 const (
 	OnAgentCreate        = "onAgentCreate"        // *Loop
 	OnRunStart           = "onRunStart"           // Input
@@ -33,6 +35,13 @@ const (
 	WarnToolRemoved    = "tool_removed"
 	WarnToolAdded      = "tool_added"
 	WarnCallIDNotFound = "approval_callid_not_found"
+
+	// Stop reasons of a run.
+	Done      trace.Reason = "done"
+	Stopped   trace.Reason = "stopped"
+	Failed    trace.Reason = "error"
+	Guardrail trace.Reason = "guardrail"
+	MaxSteps  trace.Reason = "max_steps"
 )
 
 // Event is an event of an agent. Subscribers may change the value that Data points to

@@ -9,15 +9,6 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Stop reasons of a run.
-const (
-	Done      trace.Reason = "done"
-	Stopped   trace.Reason = "stopped"
-	Failed    trace.Reason = "error"
-	Guardrail trace.Reason = "guardrail"
-	MaxSteps  trace.Reason = "max_steps"
-)
-
 // Response is the response of a run or of a step.
 type Response struct {
 	Content      []llm.Part

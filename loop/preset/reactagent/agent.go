@@ -118,7 +118,7 @@ func (a *Agent) Stack() []string { return slices.Clone(a.stack) }
 //
 // thread names a stored conversation. The input follows the messages of the thread, and the
 // messages of a successful run are stored. Without a name or a Memory, no thread is used. If
-// several runs use one thread concurrently, the last one to end is stored.
+// several runs use one thread concurrently, the last one to end is stored; see also [Memory].
 func (a *Agent) Run(ctx context.Context, input []llm.Message, thread string, onEvent func(Event)) bool {
 	if onEvent == nil {
 		r, err := a.begin(ctx, input, thread)
@@ -175,9 +175,10 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 	}
 	r = &threadRun{agent: a.agent, in: loop.Continue(nil, input...), save: func(context.Context) error { return nil }}
 	var before []llm.Message
+	var save func(context.Context, []llm.Message) error
 	keep := a.memory != nil && thread != ""
 	if keep {
-		if before, err = a.memory.Load(ctx, thread); err != nil {
+		if before, save, err = a.memory.open(ctx, thread); err != nil {
 			return nil, err
 		}
 		r.in.Messages = slices.Concat(before, r.in.Messages)
@@ -188,7 +189,7 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 	}
 	if keep {
 		var conversation []llm.Message
-		r.save = func(ctx context.Context) error { return a.memory.Save(ctx, thread, conversation) }
+		r.save = func(ctx context.Context) error { return save(ctx, conversation) }
 		own = append(own, keepThread(r.in.Messages, &conversation))
 	}
 	if own != nil {
@@ -230,12 +231,12 @@ func (a *Agent) Compact(ctx context.Context, thread string) (done *middleware.Co
 			done = nil
 		}
 	}()
-	messages, err := a.memory.Load(ctx, thread)
+	messages, save, err := a.memory.open(ctx, thread)
 	if err == nil {
 		done, err = a.summarizer().Compact(ctx, messages, a.callWriter)
 	}
 	if err == nil && done != nil {
-		err = a.memory.Save(ctx, thread, done.Messages)
+		err = save(ctx, done.Messages)
 	}
 	if err != nil {
 		return nil

@@ -3,10 +3,12 @@ package reactagent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/looptape/looptape/loop/files"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/reactagent"
+	"github.com/looptape/looptape/loop/store"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -115,12 +118,14 @@ const processDir = "LOOPTAPE_TEST_THREADS"
 // with its calls and the data of the provider.
 func TestThreadInAnotherProcess(t *testing.T) {
 	opaque := json.RawMessage(`{"signature":"abc=="}`)
-	first := fake.NewModel(
-		fake.Response{Events: []llm.Event{
+	responses := []fake.Response{
+		{Events: []llm.Event{
 			llm.PartDone{Part: llm.Reasoning{Text: "hm", Opaque: opaque}},
 			llm.PartDone{Part: llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"n": 1}`, Opaque: opaque}},
 			llm.Finish{Reason: llm.FinishToolCalls},
-		}}, text("one"))
+		}}, text("one"),
+	}
+	first := fake.NewModel(slices.Concat(responses, responses)...)
 	run := func(m *fake.Model, memory *reactagent.Memory, message string) {
 		a, err := reactagent.New(m, &reactagent.Config{Memory: memory, Config: loop.Config{Clock: fake.NewClock(), Tools: []loop.Tool{tool("a")}}})
 		if err != nil {
@@ -130,8 +135,10 @@ func TestThreadInAnotherProcess(t *testing.T) {
 			t.Fatalf("the run %q failed", message)
 		}
 	}
+	onDisk := func(dir string) *reactagent.Memory { return &reactagent.Memory{Store: &store.Disk{Dir: dir}} }
 	if dir := os.Getenv(processDir); dir != "" {
 		run(first, fileMemory(dir), "first")
+		run(first, onDisk(dir), "first")
 		return
 	}
 	dir := t.TempDir()
@@ -147,12 +154,15 @@ func TestThreadInAnotherProcess(t *testing.T) {
 		run(m, memory, "second")
 		return m.RecordedRequests()[0].Request.Messages
 	}
-	want, got := next(inMemory), next(fileMemory(dir))
-	if diff := cmp.Diff(want, got); diff != "" || len(got) != 5 {
-		t.Errorf("the request of the next run (-in memory +from the file):\n%s", diff)
-	}
-	if line, _ := json.Marshal(got); strings.Count(string(line), "abc==") != 2 {
-		t.Errorf("the data of the provider is missing: %s", line)
+	want := next(inMemory)
+	for name, memory := range map[string]*reactagent.Memory{"a file": fileMemory(dir), "a store": onDisk(dir)} {
+		got := next(memory)
+		if diff := cmp.Diff(want, got); diff != "" || len(got) != 5 {
+			t.Errorf("the request of the next run (-in memory +from %s):\n%s", name, diff)
+		}
+		if line, _ := json.Marshal(got); strings.Count(string(line), "abc==") != 2 {
+			t.Errorf("%s: the data of the provider is missing: %s", name, line)
+		}
 	}
 }
 
@@ -261,5 +271,52 @@ func TestSetContextWindow(t *testing.T) {
 	a.SetContextWindow(5)
 	if ok, events := b.run(a, "", "go"); ok || len(events) != 1 || !strings.Contains(events[0], "the Reserve of 10 tokens") {
 		t.Errorf("got %q", events)
+	}
+}
+
+// Two runs that use one thread of a store concurrently: the first to end is stored, and the other fails
+// with a conflict. The next run continues the stored thread. Compact fails in the same way.
+func TestThreadConflict(t *testing.T) {
+	memory := &reactagent.Memory{Store: &store.Disk{Dir: t.TempDir()}}
+	during := func(f func()) loop.Tool {
+		return loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
+			f()
+			return loop.TextOutput("A"), nil
+		}}
+	}
+	other := newBench(t, text("x"))
+	b := newBench(t, calling("a", "{}"), text("y"))
+	var failed reactagent.Event
+	a := b.agent(reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{during(func() {
+		other.run(other.agent(reactagent.Config{Memory: memory}), "t", "one")
+	})}}})
+	if a.Run(t.Context(), []llm.Message{llm.User("two")}, "t", func(e reactagent.Event) { failed = e }) || !errors.Is(failed.Err, store.ErrConflict) {
+		t.Errorf("the run that ended later: %+v, want ErrConflict", failed)
+	}
+	if want := `reactagent: saving the thread "t": store: saving "thread:t": another writer has saved it: load it and repeat the change`; failed.Err == nil || failed.Err.Error() != want {
+		t.Errorf("got %v, want %s", failed.Err, want)
+	}
+	kept, err := memory.Load(t.Context(), "t")
+	if diff := cmp.Diff([]string{"user: one", "assistant: x"}, short(kept)); diff != "" || err != nil {
+		t.Errorf("the thread (-want +got):\n%s%v", diff, err)
+	}
+	if b = newBench(t, text("z")); len(kept) > 0 {
+		if ok, _ := b.run(b.agent(reactagent.Config{Memory: memory}), "t", "three"); !ok || len(b.asked(0)) != 3 {
+			t.Errorf("the next run: %t, request %q", ok, b.asked(0))
+		}
+	}
+	kept, _ = memory.Load(t.Context(), "t")
+	writing := reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}, Summary: middleware.Summarizer{KeepMessages: 1, Archive: func(context.Context, []llm.Message) error {
+		return memory.Save(t.Context(), "t", kept) // another writer
+	}}}
+	if done := newBench(t, text("short"), text("short")).deep(writing).Compact(t.Context(), "t"); done != nil {
+		t.Errorf("a conflict while summarizing: got %+v, want nil", done)
+	}
+	writing.Summary.Archive = nil
+	if done := newBench(t, text("short"), text("short")).deep(writing).Compact(t.Context(), "t"); done == nil {
+		t.Error("nothing was summarized without a conflict")
+	}
+	if now, _ := memory.Load(t.Context(), "t"); cmp.Equal(kept, now) {
+		t.Error("the summary is not stored")
 	}
 }
