@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -334,9 +335,27 @@ func TestApprovalStoreLoadSave(t *testing.T) {
 	}
 }
 
+// sequentialStore reports saves that overlap.
+type sequentialStore struct {
+	store.Memory
+	t      *testing.T
+	saving atomic.Int32
+}
+
+func (s *sequentialStore) Save(ctx context.Context, key string, value []byte, version int64) (int64, error) {
+	if s.saving.Add(1) > 1 {
+		s.t.Error("two saves overlap")
+	}
+	defer s.saving.Add(-1)
+	for range 100 {
+		runtime.Gosched()
+	}
+	return s.Memory.Save(ctx, key, value, version)
+}
+
 // Concurrent calls of Save store the requests of the last one, with all changes before it.
 func TestApprovalStoreSaveConcurrently(t *testing.T) {
-	s := new(store.Memory)
+	s := &sequentialStore{t: t}
 	a := new(middleware.ApprovalStore)
 	if err := a.Load(t.Context(), s, "k"); err != nil {
 		t.Fatal(err)

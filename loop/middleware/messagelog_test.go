@@ -168,6 +168,33 @@ func TestJSONLogFails(t *testing.T) {
 	}
 }
 
+// failsOnce is a store whose first save fails.
+type failsOnce struct {
+	store.Memory
+	failed bool
+}
+
+func (f *failsOnce) Save(ctx context.Context, key string, value []byte, version int64) (int64, error) {
+	if !f.failed {
+		f.failed = true
+		return 0, errors.New("the disk is full")
+	}
+	return f.Memory.Save(ctx, key, value, version)
+}
+
+// After an error, a log stores no later message: it would have a gap.
+func TestStoreLogFails(t *testing.T) {
+	log := &middleware.StoreLog{Store: new(failsOnce), Name: "l"}
+	for _, text := range []string{"one", "two"} {
+		if err := log.Log(llm.User(text)); err == nil || err.Error() != "middleware: StoreLog.Log: the disk is full" {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	if got, err := log.Load(t.Context()); len(got) != 0 || err != nil || log.Err() != nil {
+		t.Errorf("the log has %v, %v", got, err)
+	}
+}
+
 // A log in a store has the messages of the runs in order, and a loaded log is continued. A second writer
 // gets a conflict, which it keeps until it loads; its run does not fail.
 func TestStoreLog(t *testing.T) {

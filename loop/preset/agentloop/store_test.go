@@ -11,6 +11,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/agentloop"
 	"github.com/looptape/looptape/loop/store"
@@ -87,6 +88,9 @@ func TestSnapshotInAnotherProcess(t *testing.T) {
 		}
 		if res := w.run("and then"); res.Text() != "went on" || res.Reason != agentloop.Done {
 			t.Errorf("the continued run: %q %q, %v", res.Reason, res.Text(), res.Err)
+		}
+		if results := w.History().Messages()[2].Parts; results[0].(llm.ToolResult).Text() != "A" || results[1].(llm.ToolResult).Text() != "S" {
+			t.Errorf("the results of the pending calls: %+v", results)
 		}
 		return trace.Canonical(w.trace)
 	}
