@@ -25,10 +25,9 @@ const schemaVersion = 1
 // Open opens the database in a file, which must not be on a network file system. It creates the
 // file if it does not exist, but not its folder. The caller must close the store after use.
 func Open(ctx context.Context, path string) (*Store, error) {
-	// An immediate transaction waits for other writers when it begins.
-	options := url.Values{"_txlock": {"immediate"}, "_pragma": {
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)",
-	}}
+	// An immediate transaction waits for other writers when it begins. A change to the write-ahead log would
+	// not wait: it fails if another connection opens or closes the database.
+	options := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "synchronous(FULL)"}}
 	address := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath(), RawQuery: options.Encode()}
 	db, err := sql.Open("sqlite", address.String())
 	if err == nil {
