@@ -34,7 +34,7 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &bounded{max: p.MaxOutput, full: cancel}
-	stderr := &tail{}
+	stderr := &Tail{}
 	c := p.command(ctx)
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(string(p.In)), out, stderr
 	c.Cancel = func() error { return Signal(c, syscall.SIGKILL) }
@@ -53,7 +53,7 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	default:
 		err = fmt.Errorf("the program ended with %w", err)
 	}
-	return nil, stderr.wrap(err)
+	return nil, stderr.Wrap(err)
 }
 
 // command returns a command in its own process group.
@@ -81,21 +81,23 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail stores the end of the output, and copies all output to another writer.
-type tail struct {
-	copyTo io.Writer // may be nil; its errors are ignored
+// Tail stores the end of an output, and copies all of it to another writer. Its zero value copies
+// nothing. It is safe for concurrent use.
+type Tail struct {
+	CopyTo io.Writer // may be nil; its errors are ignored
 
 	mu   sync.Mutex
 	text []byte
 	cut  bool
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+// Write implements [io.Writer]. It never fails.
+func (t *Tail) Write(p []byte) (int, error) {
 	const most = 1 << 10
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.copyTo != nil {
-		_, _ = t.copyTo.Write(p)
+	if t.CopyTo != nil {
+		_, _ = t.CopyTo.Write(p)
 	}
 	t.text = append(t.text, p...)
 	if more := len(t.text) - most; more > 0 {
@@ -104,8 +106,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wrap appends the output to an error.
-func (t *tail) wrap(err error) error {
+// Wrap appends the end of the output to an error.
+func (t *Tail) Wrap(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "\uFFFD"))

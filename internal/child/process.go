@@ -22,7 +22,7 @@ type Process struct {
 	quit    context.CancelFunc // ends what reads it
 	exited  chan struct{}      // closed when the program has ended
 	failure error              // how it ended; good once exited is closed
-	stderr  tail
+	stderr  Tail
 }
 
 // line is a line of output, or the error after the last one.
@@ -47,7 +47,7 @@ func (p *Program) Start(stderr io.Writer) (*Process, error) {
 	ctx, quit := context.WithCancel(context.Background())
 	t := &Process{
 		cmd: p.command(ctx), maxLine: p.MaxOutput, in: in, out: out,
-		lines: make(chan line), quit: quit, exited: make(chan struct{}), stderr: tail{copyTo: stderr},
+		lines: make(chan line), quit: quit, exited: make(chan struct{}), stderr: Tail{CopyTo: stderr},
 	}
 	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = childIn, childOut, &t.stderr
 	err = t.cmd.Start()
@@ -179,5 +179,5 @@ func (p *Process) Kill(why error) error {
 	if why == nil {
 		return nil
 	}
-	return p.stderr.wrap(why)
+	return p.stderr.Wrap(why)
 }
