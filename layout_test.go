@@ -769,3 +769,23 @@ func TestLoopStructFields(t *testing.T) {
 		t.Errorf("%d structs in loop: the test reads other files than those of the kernel", structs)
 	}
 }
+
+// TestDependencies pins the modules that a program builds that imports only these packages. Heavy
+// dependencies belong to nested modules, such as those below contrib.
+func TestDependencies(t *testing.T) {
+	for name, want := range map[string]string{
+		"loop":      "github.com/cespare/xxhash/v2 github.com/google/jsonschema-go",
+		"fake":      "go.yaml.in/yaml/v3",
+		"cassettes": "github.com/andybalholm/brotli github.com/cespare/xxhash/v2 github.com/klauspost/compress",
+	} {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./"+name).Output()
+		if err != nil {
+			t.Fatalf("go list ./%s: %v", name, err)
+		}
+		modules := slices.DeleteFunc(strings.Fields(string(out)), func(path string) bool { return path == module })
+		slices.Sort(modules)
+		if got := strings.Join(slices.Compact(modules), " "); got != want {
+			t.Errorf("package %s depends on the modules %s, want %s", name, got, want)
+		}
+	}
+}
