@@ -231,13 +231,17 @@ func uiPart(part json.RawMessage) []llm.Part {
 	name, isTool := strings.CutPrefix(kind, "tool-")
 	if raw := tree.Member(part, "toolInvocation"); len(raw) > 0 && raw[0] == '{' { // version 4
 		parts := invocation(raw, tree.Scalar(raw, "toolName"))
-		if call, ok := parts[0].(llm.ToolCall); ok {
+		switch p := parts[0].(type) {
+		case llm.ToolCall:
 			names := []string{"toolInvocation", "type"}
 			if kind != "tool-invocation" {
 				names = names[:1]
 			}
-			call.Opaque = withMember(call.Opaque, "part", tree.Without(part, names...))
-			parts[0] = call
+			p.Opaque = withMember(p.Opaque, "part", tree.Without(part, names...))
+			parts[0] = p
+		case llm.Unknown:
+			parts[0] = Unknown(p.Kind, string(part))
+		default: // invocation returns no other part first
 		}
 		return parts
 	}
