@@ -95,6 +95,10 @@ func TestTelemetryMessages(t *testing.T) {
 			otlp(`{"traceId":"t","attributes":[{"key":"gen_ai.input.messages","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"role","value":{"stringValue":"user"}},{"key":"parts","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"type","value":{"stringValue":"text"}},{"key":"content","value":{"stringValue":"hi"}},{"key":"n","value":{}},{"key":"e","value":{"kvlistValue":{}}},{"key":"a","value":{"arrayValue":{}}},{"key":"z"}]}}]}}}]}},{"stringValue":"x"}]}}}]}`),
 			[]string{`{"role":"user","parts":[{"type":"text","text":"hi","opaque":{"n":{},"e":{},"a":[],"z":null}}]}`},
 		},
+		"structured numbers": {
+			otlp(`{"traceId":"t","attributes":[{"key":"gen_ai.output.messages","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"role","value":{"stringValue":"assistant"}},{"key":"parts","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"type","value":{"stringValue":"tool_call"}},{"key":"name","value":{"stringValue":"f"}},{"key":"arguments","value":{"kvlistValue":{"values":[{"key":"x","value":{"intValue":"7"}},{"key":"y","value":{"intValue":-8}},{"key":"z","value":{"doubleValue":0.5}},{"key":"s","value":{"stringValue":"9"}},{"key":"?","value":{"intValue":"ten"}}]}}}]}}]}}}]}}]}}}]}`),
+			[]string{`{"role":"assistant","parts":[{"type":"tool_call","id":"","name":"f","arguments":"{\"x\":7,\"y\":-8,\"z\":0.5,\"s\":\"9\",\"?\":\"ten\"}"}]}`},
+		},
 		"details in an event": {
 			otlp(`{"traceId":"t","attributes":[],"events":[{"name":"gen_ai.client.inference.operation.details","attributes":` + attributeList([]string{"gen_ai.input.messages", asksHi}) + `}]}`),
 			[]string{user},

@@ -340,7 +340,8 @@ func attributesOf(list json.RawMessage) (attributes map[string]json.RawMessage, 
 }
 
 // anyValue returns an AnyValue of OTLP, or a plain value, as plain JSON. Values at a greater depth
-// than maxDepth stay as they are.
+// than maxDepth stay as they are. The JSON mapping of OTLP writes an integer as a string; below an
+// attribute it becomes a number again, because it may be one in the arguments of a call.
 func anyValue(raw json.RawMessage, depth int) json.RawMessage {
 	const maxDepth = 32
 	if tree.IsNull(raw) || depth > maxDepth {
@@ -363,6 +364,11 @@ func anyValue(raw json.RawMessage, depth int) json.RawMessage {
 				object.Raw(tree.Scalar(member, "key"), string(anyValue(tree.Member(member, "value"), depth+1)))
 			}
 			return json.RawMessage(cmp.Or(string(object.JSON()), "{}"))
+		case "intValue":
+			if digits := tree.Scalar(value); depth > 0 && json.Valid([]byte(digits)) {
+				return json.RawMessage(digits)
+			}
+			return value
 		default:
 			return value
 		}
