@@ -26,9 +26,10 @@ type chain struct {
 	// wrapper names the middleware with WrapModel. Which one of several did something is unknown.
 	wrapper string
 	tools   []Tool
+	sinks   []trace.Sink
 }
 
-// hooks makes the hooks of a run.
+// hooks makes the hooks of a run. With an error, the chain has the sinks of the hooks that were made.
 func (c *Config) hooks(info RunInfo) (ch chain, err error) {
 	own := c.options()
 	ch.hooks = make([]*namedHooks, 0, len(own)+len(c.Middleware))
@@ -39,10 +40,13 @@ func (c *Config) hooks(info RunInfo) (ch chain, err error) {
 	for _, m := range c.Middleware {
 		h, err := newHooks(m, info)
 		if err != nil {
-			return chain{}, err
+			return chain{sinks: ch.sinks}, err
 		}
 		ch.hooks = append(ch.hooks, &namedHooks{h, m.Name, false})
 		ch.tools = append(ch.tools, h.Tools...)
+		if h.Sink != nil {
+			ch.sinks = append(ch.sinks, h.Sink)
+		}
 		if h.WrapModel != nil {
 			wrappers = append(wrappers, m.Name)
 		}

@@ -69,7 +69,8 @@ func (r *run) execute(ctx context.Context) {
 // start makes the hooks, declares the run in the trace, and checks the Input.
 func (r *run) start() error {
 	var err error
-	r.hooks, err = r.cfg.hooks(RunInfo{ID: r.rec.name, Input: r.in, Clock: r.cfg.Clock, Rand: r.cfg.Rand})
+	r.hooks, err = r.cfg.hooks(RunInfo{ID: r.rec.name, Input: r.in, Context: r.life.ctx, Clock: r.cfg.Clock, Rand: r.cfg.Rand})
+	r.rec.observe(r.hooks.sinks...)
 	if err == nil && len(r.hooks.tools) > 0 {
 		var set *toolSet
 		if set, err = newToolSet(slices.Concat(r.cfg.Tools, r.hooks.tools)); err == nil {

@@ -23,10 +23,11 @@ type Middleware struct {
 
 // RunInfo describes the run that hooks are made for.
 type RunInfo struct {
-	ID    string
-	Input Input
-	Clock Clock
-	Rand  func() float64 // may be nil
+	ID      string
+	Input   Input
+	Context context.Context // of the run, before the Start hooks
+	Clock   Clock
+	Rand    func() float64 // may be nil
 }
 
 // Hooks are the functions of a middleware for one run. Each may be nil. The loop calls
@@ -74,6 +75,8 @@ type Hooks struct {
 	End func(ctx context.Context, res Result) (Result, error)
 	// Tools are added to those of the Config.
 	Tools []Tool
+	// Sink gets the events of the run, like Input.Sink.
+	Sink trace.Sink
 }
 
 // StepInfo is a step as hooks see it. Each hook gets a copy.

@@ -43,10 +43,16 @@ func newRecorder(a *Agent, in Input, yield func(trace.Event, error) bool) *recor
 			rec.sinks = append(rec.sinks, s)
 		}
 	}
-	if rec.observed = rec.on(); rec.observed {
-		rec.begun = a.cfg.Clock.Now()
-	}
+	rec.observe()
 	return rec
+}
+
+// observe adds sinks before the first event.
+func (rec *recorder) observe(sinks ...trace.Sink) {
+	rec.sinks = append(rec.sinks, sinks...)
+	if !rec.observed && rec.on() {
+		rec.observed, rec.begun = true, rec.clock.Now()
+	}
 }
 
 // on reports whether the run has a consumer or a sink.
