@@ -25,10 +25,8 @@ const marker = "MARKED text"
 // structural are the members of events without content.
 var structural = map[string]bool{
 	"kind": true, "run": true, "type": true, "role": true, "name": true, "tool_call_id": true, "id": true, "provider_id": true, "model": true,
-	"response_id": true, "clock": true, "tool_choice": true, "media_type": true, "hash": true, "purpose": true, 
-	"action": true, "outcome": true, "stop_reason": true, "of": true, "options": true, "stop_sequences": true, "reasoning_effort": true,
-	"digest": true, "pending": true, "data": true,
-	"finish_reason": true,
+	"response_id": true, "clock": true, "tool_choice": true, "media_type": true, "of": true, "options": true, "stop_sequences": true,
+	"reasoning_effort": true, "digest": true, "pending": true, "data": true,
 }
 
 // mark adds the marker to each text of an event that is not structural. It includes the reasons and codes that
@@ -57,7 +55,7 @@ func marked(v any, key string) any {
 	case map[string]any:
 		delete(v, "hash")
 		for k, member := range v {
-			if !structural[k] {
+			if !structural[k] && !strings.HasSuffix(k, "_b64") {
 				v[k] = marked(member, k)
 			}
 		}
