@@ -144,6 +144,42 @@ func TestSpansNest(t *testing.T) {
 	}
 }
 
+// Hooks around a model call have the span of the run, and not that of the call.
+func TestSpanOfHooks(t *testing.T) {
+	b := newBackend(otelloop.ContentOff)
+	var names []string
+	note := func(ctx context.Context) {
+		_, span := b.tracer.Start(ctx, fmt.Sprint("hook ", len(names)))
+		names = append(names, "")
+		span.End()
+	}
+	hooks := loop.Hooks{
+		BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
+			note(ctx)
+			return loop.StepChange{}, nil
+		},
+		AfterModel: func(ctx context.Context, _ *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
+			note(ctx)
+			return loop.Decision{}, nil
+		},
+		AfterStep: func(ctx context.Context, _ *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
+			note(ctx)
+			return loop.Decision{}, nil
+		},
+	}
+	agent := newAgent(t, fake.NewModel(calls("a"), fake.Response{Text: "done"}), loop.Config{
+		Tools:      []loop.Tool{tool("a", answer)},
+		Middleware: []loop.Middleware{otelloop.Middleware(&b.Config), {Name: "notes", New: func(loop.RunInfo) loop.Hooks { return hooks }}},
+	})
+	if _, err := agent.Run(t.Context(), loop.Prompt("Go.")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"invoke_agent tester", "  hook 0", "  chat", "  hook 1", "  execute_tool a", "  hook 2", "  hook 3", "  chat", "  hook 4"}
+	if diff := gocmp.Diff(want, tree(b.spans())); diff != "" {
+		t.Errorf("spans (-want +got):\n%s", diff)
+	}
+}
+
 // TestGolden compares all spans and metrics of a run with a file, for each form of content.
 func TestGolden(t *testing.T) {
 	for _, content := range []otelloop.Content{otelloop.ContentOff, otelloop.ContentStructured, otelloop.ContentJSON} {
@@ -163,19 +199,31 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestParallelTools runs tools on real goroutines, each with a span and a run of its own.
+// TestParallelTools runs tools on real goroutines, each with a span and a run of its own: all at the same time, and
+// so that tools start while others run.
 func TestParallelTools(t *testing.T) {
+	for _, concurrency := range []int{loop.Unlimited, 3} {
+		t.Run(fmt.Sprint(concurrency), func(t *testing.T) { parallelTools(t, concurrency) })
+	}
+}
+
+func parallelTools(t *testing.T, concurrency int) {
+	t.Helper()
 	b := newBackend(otelloop.ContentStructured)
 	inner := b.Config
 	inner.Agent = "helper"
 	names := make([]string, 16)
 	var tools []loop.Tool
-	var started sync.WaitGroup // all tools run at the same time
-	started.Add(len(names))
+	var started sync.WaitGroup // without a limit, all tools run at the same time
+	if concurrency == loop.Unlimited {
+		started.Add(len(names))
+	}
 	for i := range names {
 		names[i] = fmt.Sprintf("tool%d", i)
 		tools = append(tools, tool(names[i], func(ctx context.Context, call loop.Call) (loop.Output, error) {
-			started.Done()
+			if concurrency == loop.Unlimited {
+				started.Done()
+			}
 			started.Wait()
 			sub, err := loop.New(fake.NewModel(fake.Response{Text: call.Name}), &loop.Config{Middleware: []loop.Middleware{otelloop.Middleware(&inner)}})
 			if err != nil {
@@ -188,7 +236,7 @@ func TestParallelTools(t *testing.T) {
 		}))
 	}
 	agent := newAgent(t, fake.NewModel(calls(names...), fake.Response{Text: "done"}), loop.Config{
-		Tools: tools, Concurrency: loop.Unlimited, Middleware: []loop.Middleware{otelloop.Middleware(&b.Config)},
+		Tools: tools, Concurrency: concurrency, Middleware: []loop.Middleware{otelloop.Middleware(&b.Config)},
 	})
 	if _, err := agent.Run(t.Context(), loop.Prompt("Go.")); err != nil {
 		t.Fatal(err)
@@ -423,6 +471,58 @@ func TestExportOfNestedRuns(t *testing.T) {
 		if root := b.spans()[0]; root.Status.Code != codes.Error || text(&root, "error.type") != "incomplete" {
 			t.Errorf("%d events: status %v, error.type %q", n, root.Status, text(&root, "error.type"))
 		}
+	}
+}
+
+// The outcome of a call is an error also if its result has no flag. A call that middleware changed while it ran has
+// the arguments that its tool got.
+func TestExportOfToolCalls(t *testing.T) {
+	b := newBackend(otelloop.ContentJSON)
+	b.export(t.Context(), t, []trace.Event{
+		{Run: "r", Step: trace.NoStep, Body: trace.RunStart{}},
+		{Run: "r", Body: trace.ToolStart{ToolCallID: "c", Name: "f", Arguments: `{"x":1}`}},
+		{Run: "r", Body: trace.ToolArguments{ToolCallID: "c", Arguments: `{"x":2}`, Reason: "edit"}},
+		{Run: "r", Body: trace.ToolEnd{ToolCallID: "c", Outcome: trace.OutcomeTimeout}},
+		{Run: "r", Step: trace.NoStep, Body: trace.RunEnd{}},
+	})
+	s := spanOf(t, b.spans(), "execute_tool")
+	if s.Status.Code != codes.Error || text(s, "error.type") != "timeout" || text(s, "gen_ai.tool.call.arguments") != `{"x":2}` {
+		t.Errorf("status %v, error.type %q, arguments %s", s.Status, text(s, "error.type"), text(s, "gen_ai.tool.call.arguments"))
+	}
+}
+
+// The input of a run is that of its first step, and not of a model call that middleware makes before.
+func TestInputOfRun(t *testing.T) {
+	b := newBackend(otelloop.ContentJSON)
+	request := func(text string) trace.ModelRequest {
+		return trace.ModelRequest{NewMessages: []llm.Message{llm.User(text)}}
+	}
+	b.export(t.Context(), t, []trace.Event{
+		{Run: "r", Step: trace.NoStep, Body: trace.RunStart{}},
+		{Run: "r", Purpose: trace.PurposeSummary, Body: request("first summary")},
+		{Run: "r", Purpose: trace.PurposeSummary, Body: trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "short"})}},
+		{Run: "r", Body: request("prompt")},
+		{Run: "r", Body: trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "answer"})}},
+		{Run: "r", Purpose: trace.PurposeGrade, Body: request("grade")},
+		{Run: "r", Purpose: trace.PurposeGrade, Body: trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "good"})}},
+		{Run: "r", Step: trace.NoStep, Body: trace.RunEnd{}},
+	})
+	s := spanOf(t, b.spans(), "invoke_agent")
+	got := text(s, "gen_ai.input.messages") + text(s, "gen_ai.output.messages")
+	want := `[{"parts":[{"content":"prompt","type":"text"}],"role":"user"}]` +
+		`[{"finish_reason":"unknown","parts":[{"content":"answer","type":"text"}],"role":"assistant"}]`
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("input and output (-want +got):\n%s", diff)
+	}
+}
+
+// Runs of one name that follow one another are runs of their own.
+func TestExportOfNameAgain(t *testing.T) {
+	b := newBackend(otelloop.ContentOff)
+	one := []trace.Event{{Run: "r", Body: trace.RunStart{}}, {Run: "r", Body: trace.ModelRequest{}}, {Run: "r", Body: trace.ModelResponse{}}, {Run: "r", Body: trace.RunEnd{}}}
+	b.export(t.Context(), t, slices.Concat(one, one))
+	if diff := gocmp.Diff([]string{"invoke_agent tester", "  chat", "invoke_agent tester", "  chat"}, tree(b.spans())); diff != "" {
+		t.Errorf("spans (-want +got):\n%s", diff)
 	}
 }
 
