@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -59,5 +60,28 @@ func TestServeStopsProgram(t *testing.T) {
 				t.Errorf("got the output %q, want %q and %q", printed, c.prints, c.ending)
 			}
 		})
+	}
+}
+
+// A process that the program has left is stopped when the program has ended.
+func TestServeStopsChildOfEndedProgram(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no sh")
+	}
+	r, in, err := os.Pipe() // only the left process has the other end
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _, words := clitest.Terminal(nil)
+	w.In = in
+	w.Environ = func() []string { return []string{"PATH=" + os.Getenv("PATH")} }
+	if got := execute([]string{"serve", weatherFile(t), "--", "sh", "-c", "exec 3>&0; sleep 1000 0<&- >/dev/null 2>&1 &"}, w); got != cli.Failed {
+		t.Errorf("exit status %d, want %d, because no request came; %s", got, cli.Failed, words)
+	}
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	if text, err := io.ReadAll(r); len(text) > 0 || err != nil { // ends with the last process
+		t.Errorf("got %q and the error %v", text, err)
 	}
 }

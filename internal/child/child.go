@@ -42,7 +42,7 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("the program cannot be started: %w", err)
 	}
 	err := c.Wait()
-	_ = Signal(c, syscall.SIGKILL) // usually no process is left
+	killGroup(c)
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return out.text, nil
@@ -62,6 +62,21 @@ func (p *Program) command(ctx context.Context) *exec.Cmd {
 	c.Dir, c.Env, c.WaitDelay = p.Dir, p.Env, grace
 	Group(c)
 	return c
+}
+
+// killGroup kills the processes in the group of a program, also after the program has ended.
+func killGroup(c *exec.Cmd) { _ = Signal(c, syscall.SIGKILL) } // usually no process is left
+
+// EndGroup ends the processes in the group of a program that has ended. It sends SIGTERM, and SIGKILL
+// to those that still run after a second. Sleep waits for a time.
+func EndGroup(c *exec.Cmd, sleep func(time.Duration)) {
+	const interval = 10 * time.Millisecond
+	err := Signal(c, syscall.SIGTERM)
+	for waited := time.Duration(0); err == nil && waited < grace; waited += interval {
+		sleep(interval)
+		err = Signal(c, 0) // an error if no process is left
+	}
+	killGroup(c)
 }
 
 // bounded stores output up to a limit.

@@ -3,15 +3,18 @@
 package child_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -129,5 +132,41 @@ func TestRunStoppedByContext(t *testing.T) {
 func TestRunOutputKeptOpen(t *testing.T) {
 	if _, err := shell("echo 1; sleep 1000 2>/dev/null &").Run(t.Context()); fmt.Sprint(err) != "the program ended, but what it has started kept its output open" {
 		t.Errorf("got the error %v", err)
+	}
+}
+
+// EndGroup lets a process that a program has left end in order, and kills it if it does not end.
+func TestEndGroup(t *testing.T) {
+	for trap, want := range map[string]string{
+		`"echo told; exit"`: "ready\ntold\n",
+		`""`:                "ready\n",
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command("sh", "-c", `sh -c 'trap `+trap+` TERM; echo ready; while :; do sleep 1000 & wait; done' & read line`) //nolint:noctx // EndGroup ends it
+		child.Group(c)
+		c.Stdout = w
+		in, err := c.StdinPipe()
+		if err := errors.Join(err, c.Start(), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		out := bufio.NewReader(r)
+		got, err := out.ReadString('\n')
+		_, inErr := io.WriteString(in, "end\n")
+		if err := errors.Join(err, inErr, c.Wait()); err != nil {
+			t.Error(err)
+		}
+		child.EndGroup(c, func(time.Duration) {
+			if !strings.HasSuffix(got, want) {
+				line, _ := out.ReadString('\n')
+				got += line
+			}
+		})
+		rest, err := io.ReadAll(out) // ends with the last process
+		if got += string(rest); got != want || err != nil {
+			t.Errorf("trap %s: got %q and the error %v, want %q", trap, got, err, want)
+		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 )
 
 // Process is a running program that reads lines and answers each with a line. It is for one
@@ -132,7 +131,7 @@ func (p *Process) next(ctx context.Context) ([]byte, error) {
 		case l := <-p.lines:
 			return l.text, l.err
 		case <-exited:
-			_ = Signal(p.cmd, syscall.SIGKILL) // closes the output that child processes keep open
+			killGroup(p.cmd) // closes the output that child processes keep open
 			exited = nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -172,7 +171,7 @@ func (p *Process) Finish(ctx context.Context) error {
 // Kill kills the program and all processes in its group. It appends the standard error to err; it
 // returns nil for a nil error.
 func (p *Process) Kill(why error) error {
-	_ = Signal(p.cmd, syscall.SIGKILL) // usually no process is left
+	killGroup(p.cmd)
 	p.quit()
 	<-p.exited
 	_, _ = p.in.Close(), p.out.Close() // no process is left

@@ -68,7 +68,7 @@ func (v *server) playAll(cfg *wire.Config, args []string) error {
 		report.Runs = append(report.Runs, quirkRun{name, r.OK(), r})
 	}
 	v.printRuns(&report, args)
-	return v.writeReport(report, report.failed() == 0)
+	return v.writeReport(report, report.failed() == 0, false)
 }
 
 // playQuirk runs the program with a quirk.

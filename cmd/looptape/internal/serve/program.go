@@ -141,9 +141,9 @@ func closed(err error) error {
 const killAfter = 10 * time.Second
 
 // run starts a program with these variables in addition to the command's environment, and
-// waits for it. When ctx ends, run sends SIGTERM to the program and to its children. If in
-// is a terminal, it signals only the program: the terminal signals the whole group, and
-// another group could not read from it. The error reports how the program failed; stopping
+// waits for it. When ctx ends, run sends SIGTERM to the program and to its children. In the end
+// it ends the children that still run. If in is a terminal, it signals only the program: the
+// terminal signals the whole group, and another group could not read from it. The error reports how the program failed; stopping
 // on the signal is not a failure. It is a *startError if the program could not be started.
 func run(ctx context.Context, w *cli.World, p program, env []string) error {
 	c := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
@@ -161,7 +161,12 @@ func run(ctx context.Context, w *cli.World, p program, env []string) error {
 	if err := c.Start(); err != nil {
 		return &startError{err}
 	}
-	if err := c.Wait(); ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+	err := c.Wait()
+	if !w.InTerminal {
+		background := context.WithoutCancel(ctx)
+		child.EndGroup(c, func(d time.Duration) { _ = loop.SystemClock{}.Sleep(background, d) })
+	}
+	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -50,8 +51,9 @@ json the program's standard output goes to standard error.
 Exit status: 0 if requests came and used all responses and attempts of the
 scenario, no request was rejected or unmatched, no invariant was violated, and
 the program ended with the expected status; 1 if not, or if a limit was
-exceeded; 2 if the server or the program could not start. If a quirk makes all
-responses errors, the expected status is any other than 0.`,
+exceeded; 2 if the server or the program could not start, or if no response has
+a quirk of --quirk. If a quirk makes all responses errors, the expected status
+is any other than 0.`,
 		Example: "  looptape serve weather.yaml\n  looptape serve weather.yaml --quirk QG-02 --report r.json -- node agent.js",
 	}
 	v := server{command: command{Command: c, w: w}}
@@ -115,18 +117,31 @@ func (v *server) start(args []string) error {
 	if err != nil {
 		return err
 	}
+	untested := addUntested(r)
 	v.printReport(r)
-	return v.writeReport(r, r.OK())
+	return v.writeReport(r, r.OK(), untested)
 }
 
-// writeReport writes the file of --report and returns the status.
-func (v *server) writeReport(report any, ok bool) error {
+// addUntested adds a note for each quirk that no response has, and reports whether there is one.
+func addUntested(r *wire.Report) (untested bool) {
+	for _, name := range slices.Sorted(maps.Keys(r.Shown)) {
+		if r.Shown[name] == 0 {
+			untested = true
+			r.Notes = append(r.Notes, fmt.Sprintf("No response has the quirk %s, so the run did not test it: choose one with --quirk help for the protocol and the responses.", name))
+		}
+	}
+	return untested
+}
+
+// writeReport writes the file of --report and returns the status. Incomplete is true if the run did not
+// test what it should.
+func (v *server) writeReport(report any, ok, incomplete bool) error {
 	if v.report != "" {
 		if err := writeJSON(v.w, v.report, report); err != nil {
 			return err
 		}
 	}
-	return cli.Result(!ok, false)
+	return cli.Result(!ok, incomplete)
 }
 
 // play serves a scenario to a program, whose arguments follow the name of the scenario, and
