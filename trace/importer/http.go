@@ -173,7 +173,7 @@ func (s *Source) inspect(e *task) {
 	if e.failed != nil {
 		messages = append(messages, e.failed.response.Message())
 	}
-	e.Unknown = s.unknownParts(e.name(), e.Line, messages)
+	e.Unknown = s.unknownParts(e.name(), e.Line, e.Protocol.Name(), messages)
 	add := func(format string, args ...any) {
 		e.Unknown = append(e.Unknown, s.exchangeError(&e.Exchange, fmt.Errorf(format, args...)))
 	}

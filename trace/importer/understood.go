@@ -17,7 +17,8 @@ import (
 
 // unknownParts returns the parts of the messages of a run that were not understood, and those
 // within results of tools.
-func (s *Source) unknownParts(run string, line int, messages []llm.Message) (unknown []*Error) {
+func (s *Source) unknownParts(run string, line int, protocol string, messages []llm.Message) (unknown []*Error) {
+	known := kinds{format: s.Format.Name, protocol: protocol, messages: messages}
 	for i, m := range messages {
 		add := func(format string, args ...any) {
 			e := s.errorAt(line, "", fmt.Errorf(format, args...))
@@ -29,20 +30,22 @@ func (s *Source) unknownParts(run string, line int, messages []llm.Message) (unk
 		}
 		addMembers(m.Opaque, add)
 		addContent(&m, add)
-		addParts(m.Parts, "content", add)
+		known.addParts(m.Parts, "content", add)
 	}
 	return unknown
 }
 
-func addParts(parts []llm.Part, of string, add func(format string, args ...any)) {
+// addParts adds the parts that are not known, and the members of other parts that are not read.
+func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, args ...any)) {
 	for _, part := range parts {
 		switch p := part.(type) {
 		case llm.Unknown:
-			// A search for tools by the client without an id is not a call.
 			switch kind := kindOf(p); {
-			case isKnownKind(kind) && tree.Scalar(p.Raw, "execution") != "client":
+			case k.isKnown(p, kind):
 			case strings.HasSuffix(kind, "."):
 				add("the %s has a part without a type; it has the members %s", of, quotedNames(tree.Member(p.Raw, "value")))
+			case slices.Contains(textKinds, kind[strings.LastIndexAny(kind, ".:")+1:]):
+				add("the %s has a part of the kind %q whose text is not read", of, kind)
 			default:
 				add("the %s has a part of the unknown kind %q", of, kind)
 			}
@@ -51,9 +54,28 @@ func addParts(parts []llm.Part, of string, add func(format string, args ...any))
 				add("the %s has a call of the unknown kind %q", of, kind)
 			}
 		case llm.ToolResult:
-			addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
+			k.addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
+		case llm.Text:
+			addMembers(p.Opaque, add)
+			addText(p.Opaque, of, p.Text, []string{"content"}, add)
+		case llm.Reasoning: // which may have the content of Responses in addition to the summary
+			addMembers(p.Opaque, add)
+			addText(p.Opaque, of, p.Text, nil, add)
 		default:
 			addMembers(llm.PartOpaque(p), add)
+		}
+	}
+}
+
+// addText adds the members of a part of text that have other text: those with these names, and those with
+// names that messages have for text.
+func addText(opaque json.RawMessage, of, text string, names []string, add func(format string, args ...any)) {
+	if opaque == nil {
+		return
+	}
+	for name, value := range unknownMembers(opaque) {
+		if slices.Contains(names, name) && message.HasOtherText(value, text) || message.IsTextMember(name, value, func() string { return text }) {
+			add("the %s has a part with text that is not read, as %q", of, name)
 		}
 	}
 }
@@ -66,6 +88,9 @@ func quotedNames(object json.RawMessage) string {
 	return strings.Join(names, ", ")
 }
 
+// memberPrefixes are the prefixes that the codecs of OpenAI give to members.
+var memberPrefixes = []string{"chat:", "responses:", "responses_content:"}
+
 // kindOf returns the kind of a part. For a part of Gemini, whose codec names no kind, it is the
 // first member that is unknown.
 func kindOf(u llm.Unknown) string {
@@ -76,7 +101,7 @@ func kindOf(u llm.Unknown) string {
 	kind := u.Kind
 	for name := range tree.Members(part) {
 		name = "gemini." + tree.Snake(name)
-		if isKnownKind(name) {
+		if readers["gemini."][strings.TrimPrefix(name, "gemini.")] {
 			return name
 		}
 		if kind == u.Kind && !slices.Contains(geminiMembers, name) {
@@ -170,7 +195,10 @@ func unknownMembers(opaque json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		for name, value := range tree.Members(opaque) {
 			if name != "anthropic" && name != "gemini" {
-				if !yield(strings.TrimPrefix(strings.TrimPrefix(name, "chat:"), "responses:"), value) {
+				for _, prefix := range memberPrefixes {
+					name = strings.TrimPrefix(name, prefix)
+				}
+				if !yield(name, value) {
 					return
 				}
 				continue
@@ -182,46 +210,4 @@ func unknownMembers(opaque json.RawMessage) iter.Seq2[string, json.RawMessage] {
 			}
 		}
 	}
-}
-
-// isKnownKind reports whether an llm.Unknown is neither a call that the client runs nor the
-// result of one. The prefix of a kind names the reader that kept the part.
-func isKnownKind(kind string) bool {
-	if kind == "inspect.tool_use" || kind == "inspect.data" { // of the provider
-		return true
-	}
-	for _, prefix := range []string{"openai.", "chat:", "responses:", "ai-sdk.", "inspect.", "gemini.", "otel.", "openinference.", "tau2.", "converse."} {
-		kind = strings.TrimPrefix(kind, prefix)
-	}
-	return knownKinds[kind] || strings.HasPrefix(kind, "data-") || // the AI SDK's own data
-		strings.HasSuffix(kind, "_tool_result") // of a tool that Anthropic runs
-}
-
-// knownKinds are the kinds of parts that have no effect on the client's tools: media, sources,
-// and what the provider does itself. From the references of the providers' APIs, of the AI SDK
-// (packages/ai/src/ui/ui-messages.ts) and of Inspect (inspect_ai.model).
-var knownKinds = set(
-	// Media and documents.
-	"image", "image_url", "input_image", "audio", "audio_url", "input_audio", "output_audio", "message.audio",
-	"video", "video_url", "file", "input_file", "document", "container_upload", "media", "file-id", "image-file-id",
-	"inline_data", "file_data", "blob", "uri",
-	// Texts and reasoning.
-	"text", "input_text", "output_text", "summary_text", "reasoning", "reasoning_text", "reasoning-file", "thinking", "redacted_thinking",
-	"refusal", "compaction", "compaction_summary", "context_compaction", "search_result", "reference", "source", "source-url", "source-document", "custom",
-	"guardContent", "cachePoint", "searchResult", "toolResult",
-	"user_tool_call", "user_tool_result", // of a simulated user
-	// What the provider runs, and references to what it stores.
-	"executable_code", "code_execution_result", "tool_response", "server_tool_use", "tool_reference",
-	"tool_search_call", "tool_search_output", "additional_tools", "tool_addition",
-	"item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response",
-	"tool-approval-request", "tool-approval-response", "server_tool_call", "server_tool_call_response",
-	"non_standard", // of LangChain: a block of a provider without a type
-)
-
-func set(names ...string) map[string]bool {
-	m := map[string]bool{}
-	for _, name := range names {
-		m[name] = true
-	}
-	return m
 }

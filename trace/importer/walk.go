@@ -52,7 +52,7 @@ func (w *walker) giveRun(f *format.Run, err *Error) {
 		r = Run{}
 	} else {
 		r.set(f)
-		r.Unknown = append(w.unknownParts(r.Name, r.Line, r.Messages), w.reported(f)...)
+		r.Unknown = append(w.unknownParts(r.Name, r.Line, r.Protocol, r.Messages), w.reported(f)...)
 	}
 	if err != nil {
 		w.give(r, err)

@@ -96,6 +96,8 @@ func unreadMessage(c choices, add func(format string, args ...any)) {
 			for _, part := range tree.Elements(value) {
 				if kind := tree.Scalar(part, "type"); !slices.Contains([]string{"text", "thinking", "refusal"}, kind) {
 					add("the content of the response has a part of the kind %q, which is not read", kind)
+				} else if name := message.OtherText(part, kind); name != "" {
+					add("the content of the response has a part with text that is not read, as %q", name)
 				}
 			}
 		case name == "tool_calls":

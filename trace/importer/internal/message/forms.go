@@ -158,22 +158,37 @@ var contentMembers = []string{
 // IsTextMember reports whether a member of a message seems to have content in a form that is not read: its
 // name is one for content, and it has a text that the content as it was read does not contain.
 func IsTextMember(name string, value json.RawMessage, read func() string) bool {
-	return slices.Contains(contentMembers, strings.ToLower(name)) && hasOtherText(value, read())
+	return slices.Contains(contentMembers, strings.ToLower(name)) && HasOtherText(value, read())
 }
 
-// hasOtherText reports whether a value is a text that another one does not contain, or has one as an
+// OtherText returns the first member of a part that has text which its own members do not contain; empty if
+// there is none.
+func OtherText(part json.RawMessage, own ...string) string {
+	text := ""
+	for _, name := range own {
+		text += tree.String(part, name)
+	}
+	for name, value := range tree.Members(part) {
+		if !slices.Contains(own, name) && (name == "content" || slices.Contains(contentMembers, name)) && HasOtherText(value, text) {
+			return name
+		}
+	}
+	return ""
+}
+
+// HasOtherText reports whether a value is a text that another one does not contain, or has one as an
 // element, or as the text or the content of an object.
-func hasOtherText(value json.RawMessage, text string) bool {
+func HasOtherText(value json.RawMessage, text string) bool {
 	if tree.IsText(value) {
 		return !strings.Contains(text, tree.Scalar(value))
 	}
 	for _, element := range tree.Elements(value) {
-		if hasOtherText(element, text) {
+		if HasOtherText(element, text) {
 			return true
 		}
 	}
 	for name, inner := range tree.Members(value) {
-		if (name == "text" || name == "content") && hasOtherText(inner, text) {
+		if (name == "text" || name == "content") && HasOtherText(inner, text) {
 			return true
 		}
 	}

@@ -1,0 +1,158 @@
+package importer
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+// kinds decides which parts that llm does not have need no report: they are neither a call that the client
+// runs nor its result nor text. The prefix of a kind names the reader that kept the part. A kind is known only to
+// the readers whose formats have it.
+type kinds struct {
+	format, protocol string
+	hosted           map[string]bool // the ids of the calls that the provider has run; nil if none were searched for
+	messages         []llm.Message
+}
+
+// isKnown reports whether a part needs no report.
+func (k *kinds) isKnown(u llm.Unknown, kind string) bool {
+	prefix, name := k.reader(kind)
+	part := u.Raw
+	if !slices.Contains(codecs, prefix) && u.Kind != "gemini_part" {
+		part = tree.Member(u.Raw, "value")
+	}
+	own, isReasoning := reasoningMembers[name]
+	switch {
+	case readers[prefix] == nil:
+		return false
+	case slices.Contains(textKinds, name):
+		return isEmptyPart(part)
+	case isReasoning:
+		return message.OtherText(part, own...) == ""
+	case tree.Scalar(part, "execution") == "client": // a search for tools without an id, which is not a call
+		return false
+	case readers[prefix][name], mediaKinds[name]:
+		return true
+	case prefix == "openai.":
+		return isSDKPart(name, part) || langChainKinds[name] && slices.Contains(langChainFormats, k.format)
+	case prefix == "ai-sdk.":
+		return strings.HasPrefix(name, "data-") // of the application
+	}
+	return strings.HasSuffix(name, "_tool_result") && slices.Contains(codecs, prefix) && k.isHosted(tree.Scalar(part, "tool_use_id"))
+}
+
+// reader returns the prefix of a kind, which names the reader that kept the part, and the kind without it.
+func (k *kinds) reader(kind string) (prefix, name string) {
+	for prefix := range readers {
+		if name, ok := strings.CutPrefix(kind, prefix); ok && prefix != "" {
+			return prefix, name
+		}
+	}
+	if k.protocol == "openai-chat" {
+		return "chat:", kind
+	}
+	return "", kind
+}
+
+// isHosted reports whether the provider has run the call with an id.
+func (k *kinds) isHosted(id string) bool {
+	if k.hosted == nil {
+		k.hosted = map[string]bool{}
+		for _, m := range k.messages {
+			for _, p := range m.Parts {
+				if call, ok := p.(llm.ToolCall); ok && call.ProviderExecuted {
+					k.hosted[call.ID] = true
+				}
+			}
+		}
+	}
+	return k.hosted[id]
+}
+
+// codecs are the readers that keep a part as it is: the codecs of the protocols, of which those of OpenAI mark
+// kinds that belong to another protocol.
+var codecs = []string{"", "chat:", "responses:"}
+
+// readers are the kinds that each reader knows, in addition to text, reasoning and media. From the
+// references of the providers' APIs, of the AI SDK (packages/ai/src/ui/ui-messages.ts) and of Inspect
+// (inspect_ai.model). They are media, sources, and what the provider does itself.
+var readers = map[string]map[string]bool{
+	"":               set(append(append(anthropicKinds, responsesKinds...), chatKinds...)...),
+	"responses:":     set(append(anthropicKinds, responsesKinds...)...),
+	"chat:":          set(chatKinds...),
+	"openai.":        set(append([]string{"message.audio", "search_result", "redacted_thinking"}, chatKinds...)...),
+	"ai-sdk.":        set("file-id", "image-file-id", "reasoning-file", "source", "source-url", "source-document", "custom", "tool-approval-request", "tool-approval-response"),
+	"gemini.":        set("inline_data", "file_data", "executable_code", "code_execution_result", "tool_response"),
+	"converse.":      set("guardContent", "cachePoint", "searchResult", "toolResult"), // the last of a tool that the provider runs
+	"inspect.":       set("tool_use", "data"),                                         // of the provider
+	"otel.":          set("blob", "uri", "server_tool_call", "server_tool_call_response"),
+	"openinference.": set(),
+	"tau2.":          set("user_tool_call", "user_tool_result"), // of a simulated user
+}
+
+var (
+	anthropicKinds = []string{
+		"container_upload", "tool_reference", "search_result", "compaction",
+		"web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "bash_code_execution_tool_result",
+		"text_editor_code_execution_tool_result", "tool_search_tool_result", "mcp_tool_result", "advisor_tool_result",
+	}
+	responsesKinds = []string{
+		"tool_search_call", "tool_search_output", "server_tool_call_response", "additional_tools", "tool_addition", "item_reference",
+		"mcp_list_tools", "mcp_approval_request", "mcp_approval_response",
+		"compaction", "compaction_summary", "context_compaction",
+	}
+	chatKinds = []string{"reference", "tool_reference", "document"} // of Mistral and Cohere
+)
+
+// mediaKinds are known to each reader, because they hold no text of the model and no call.
+var mediaKinds = set(
+	"image", "image_url", "input_image", "audio", "audio_url", "input_audio", "output_audio", "video", "video_url",
+	"file", "input_file", "document", "media",
+)
+
+// textKinds are kinds of text. A part of such a kind is kept as unknown only if its text is not read.
+var textKinds = []string{"text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal"}
+
+// reasoningMembers are the members of reasoning that a reader may keep as a list or in encrypted form.
+var reasoningMembers = map[string][]string{
+	"thinking": {"thinking"}, "reasoning": {"reasoning", "summary", "content"},
+}
+
+// isEmptyPart reports whether a part of text has no text, nor any other content.
+func isEmptyPart(part json.RawMessage) bool {
+	for name, value := range tree.Members(part) {
+		if !slices.Contains([]string{"type", "id", "index"}, name) && !tree.IsNull(value) && !slices.Contains([]string{`""`, `[]`, `{}`}, string(value)) {
+			return false
+		}
+	}
+	return len(part) > 0 && part[0] == '{'
+}
+
+// langChainKinds are content blocks of LangChain 1 that its provider runs, or that have no type, and
+// langChainFormats are the formats that have its messages.
+var (
+	langChainKinds   = set("server_tool_call", "server_tool_result", "server_tool_call_response", "non_standard")
+	langChainFormats = []string{"langchain", "langsmith", "langfuse", "langfuse-rows", "otel", "openinference", "rows", "promptfoo"}
+)
+
+// isSDKPart reports whether a content part is one of a ModelMessage of the AI SDK without a text, a call or a result
+// (packages/provider-utils/src/types/content-part.ts).
+func isSDKPart(kind string, part json.RawMessage) bool {
+	if kind == "custom" { // of a provider, which its kind names
+		return strings.Contains(tree.Scalar(part, "kind"), ".")
+	}
+	return readers["ai-sdk."][kind]
+}
+
+func set(names ...string) map[string]bool {
+	m := map[string]bool{}
+	for _, name := range names {
+		m[name] = true
+	}
+	return m
+}
