@@ -49,8 +49,11 @@ func unknownFormat(h *format.Head) error {
 	if len(h.Keys) > most {
 		names = append(names, "…")
 	}
+	known, conversation := knownForm(h)
 	what := "the first object has the members "
 	switch {
+	case h.CSV && known != "":
+		return &unknownError{fmt.Errorf("%w: %s", ErrFormat, known), conversation}
 	case h.CSV && len(names) < 2:
 		return fmt.Errorf("%w: the file is neither JSON nor YAML, CSV or server-sent events in a form that looptape reads; %s", ErrFormat, convertHint)
 	case h.CSV:
@@ -59,44 +62,66 @@ func unknownFormat(h *format.Head) error {
 		what = "the first object has no members"
 	}
 	what += strings.Join(names, ", ")
-	if h.Role != "" && !slices.Contains(format.Roles, h.Role) {
+	hasRole := !h.Has("role") || h.HasValue("role", `"`)
+	if !hasRole {
+		what += fmt.Sprintf("; the role is not a string: give each message its role (%s)", strings.Join(format.Roles, ", "))
+	} else if h.Role != "" && !slices.Contains(format.Roles, h.Role) {
 		what += fmt.Sprintf("; the role %q is not one of a message (%s)", h.Role, strings.Join(format.Roles, ", "))
 	}
-	if known := knownForm(h); known != "" {
+	if known != "" {
 		what += "; " + known
-	} else if near, missing := nearest(h.Keys); near != "" {
+	} else if near, missing := nearest(h.Keys); near != "" && hasRole {
 		what += fmt.Sprintf("; the nearest format is %s, which also has %s", near, strings.Join(missing, " or "))
 	}
-	return &unknownError{fmt.Errorf("%w: %s; %s", ErrFormat, what, convertHint), hasMessages(h)}
+	return &unknownError{fmt.Errorf("%w: %s; %s", ErrFormat, what, convertHint), conversation || hasMessages(h)}
 }
 
-// forms are forms of conversations that looptape does not read, by the members of the first object and by a
-// text in the file, and what to do with them.
+// forms are forms of conversations that looptape does not read, by the members of the first object and by
+// texts in the file, and what to do with them. A file with one of the turns is a conversation; without
+// turns, or if it has none of them, it may be other data.
 var forms = []struct {
 	members []string
-	text    string
+	list    string // one more member, whose value is a list
+	texts   []string
 	is      string
+	turns   []string
 }{
-	{[]string{"parts", "kind"}, `"part_kind"`, "it has messages of pydantic-ai: convert them with jq, as docs/recordings.md shows"},
-	{[]string{"mapping"}, `"author"`, "it is an export of ChatGPT, with the messages as members of mapping"},
-	{[]string{"conversations"}, `"content"`, "the nearest format is messages: jq -c .conversations[] writes one list per line"},
-	{[]string{"object", "data"}, `"role"`, "it is a list of the API of OpenAI, with items or messages as data, also in reverse order: jq -c .data writes the list"},
-	{[]string{"request", "response"}, `"choices"`, "the nearest format is bodies, with each request or response on its own: jq -c .request,.response"},
-	{[]string{"message", "chat_history"}, "", "it is a request of version 1 of the API of Cohere; looptape reads version 2, with messages"},
-	{[]string{"resource_spans"}, "", "the nearest format is otel, with the names of OTLP in JSON, such as resourceSpans"},
-	{[]string{"log"}, "", "the nearest format is har, in which log has entries"},
-	{[]string{"interactions"}, "", "the nearest format is vcrpy, in which interactions is a list"},
-	{[]string{"messages"}, "", "the nearest format is messages, in which messages is a list"},
+	{[]string{"parts", "kind"}, "", []string{`"part_kind"`}, "it has messages of pydantic-ai: convert them with jq, as docs/recordings.md shows", []string{`"part_kind"`}},
+	{[]string{"mapping"}, "", []string{`"author"`}, "it is an export of ChatGPT, with the messages as members of mapping", []string{`"author"`}},
+	{nil, "chat_messages", []string{`"sender"`}, "it is an export of Claude: write each of chat_messages as a message, with its sender as the role (human is user) and its text as the content", []string{`"sender"`}},
+	{nil, "conversations", []string{`"from"`, `"value"`}, "it has conversations of ShareGPT: write each of them as a list of messages, with from as the role (human is user, gpt is assistant) and value as the content", []string{`"from"`}},
+	{[]string{"conversations"}, "", []string{`"content"`}, "the nearest format is messages: jq -c .conversations[] writes one list per line", []string{`"role"`}},
+	{[]string{"object", "data"}, "", []string{`"role"`}, "it is a list of the API of OpenAI, with items or messages as data, also in reverse order: jq -c .data writes the list", []string{`"role"`}},
+	{[]string{"request", "response"}, "", []string{`"choices"`}, "the nearest format is bodies, with each request or response on its own: jq -c .request,.response", []string{`"choices"`}},
+	{[]string{"message"}, "chat_history", nil, "it is a request of version 1 of the API of Cohere; looptape reads version 2, with messages", []string{`"chat_history"`}},
+	{[]string{"scope", "method", "path", "response"}, "", nil, "it has requests recorded by nock: jq -c '.[] | .body, .response' writes them in the format bodies, unless the responses are compressed", escapedRole},
+	{[]string{"http_interactions"}, "", nil, rubyVCR, escapedRole},
+	{nil, "", []string{"http_interactions:\n"}, rubyVCR, escapedRole},
+	{[]string{"speaker", "text"}, "", nil, "the nearest format is messages, which has role and content: docs/recordings.md has an example with jq", nil},
+	{nil, "tool_calls", nil, "it has steps with calls, and no messages: write each step as a message of the assistant with its tool_calls, followed by a message of the role tool for each result", []string{`"tool_calls"`}},
+	{[]string{"resource_spans"}, "", nil, "the nearest format is otel, with the names of OTLP in JSON, such as resourceSpans", []string{`gen_ai.`}},
+	{[]string{"log"}, "", nil, "the nearest format is har, in which log has entries", nil},
+	{[]string{"interactions"}, "", nil, "the nearest format is vcrpy, in which interactions is a list", nil},
+	{[]string{"messages"}, "", nil, "the nearest format is messages, in which messages is a list", nil},
 }
 
-// knownForm returns what the file is if it is in one of the forms.
-func knownForm(h *format.Head) string {
+const rubyVCR = "it is a cassette of VCR for Ruby, which looptape does not read: record the requests with looptape record, or write them as a HAR file"
+
+// escapedRole is the member role in a body, which may be a string of JSON or YAML.
+var escapedRole = []string{`"role"`, `\"role\"`, `role:`}
+
+// knownForm returns what the file is if it is in one of the forms, and whether it is a conversation.
+func knownForm(h *format.Head) (is string, conversation bool) {
 	for _, f := range forms {
-		if !slices.ContainsFunc(f.members, func(name string) bool { return !h.Has(name) }) && (f.text == "" || h.Contains(f.text)) {
-			return f.is
+		switch {
+		case slices.ContainsFunc(f.members, func(name string) bool { return !h.Has(name) }):
+		case f.list != "" && !h.HasValue(f.list, "["):
+		case slices.ContainsFunc(f.texts, func(text string) bool { return !h.Contains(text) }):
+		default:
+			return f.is, h.Contains(f.turns...)
 		}
 	}
-	return ""
+	return "", false
 }
 
 // unknownError is the error for a file that no format recognizes.
@@ -109,7 +134,8 @@ type unknownError struct {
 // Unwrap returns an error that is [ErrFormat].
 func (e *unknownError) Unwrap() error { return e.error }
 
-// HasMessages reports whether the file is JSON that may have messages of a model.
+// HasMessages reports whether the file is a conversation in a known form, or JSON that may have messages of
+// a model.
 func (e *unknownError) HasMessages() bool { return e.messages }
 
 // hasMessages reports whether the beginning of a JSON file has members with the names of those of a

@@ -30,6 +30,14 @@ func TestUnknownFormatNamesNearest(t *testing.T) {
 		"Python's OTLP":       {`{"resource_spans":[]}`, `the nearest format is otel`},
 		"Cohere 1":            {`{"message":"hi","chat_history":[{"role":"USER","message":"a"}],"model":"m"}`, `version 1 of the API of Cohere`},
 		"a pair":              {`{"request":{"messages":[{"role":"user","content":"q"}]},"response":{"choices":[{"message":{"role":"assistant","content":"a"}}]}}`, `jq -c .request,.response`},
+		"a role of null":      {`[{"role":null,"content":"x"}]`, `the role is not a string: give each message its role (system, developer, user, assistant, model, tool, function); map the members`},
+		"ShareGPT":            {`[{"conversations":[{"from":"human","value":"hi"}]}]`, `it has conversations of ShareGPT`},
+		"Claude":              {`[{"uuid":"u","chat_messages":[{"sender":"human","text":"hi"}]}]`, `it is an export of Claude`},
+		"nock":                {`[{"scope":"https://api.openai.com:443","method":"POST","path":"/v1/chat/completions","body":{},"status":200,"response":{}}]`, `recorded by nock`},
+		"Ruby VCR in JSON":    {`{"http_interactions":[],"recorded_with":"VCR 6"}`, `VCR for Ruby`},
+		"steps":               {`[{"step":1,"input":"q","tool_calls":[{"name":"f"}]}]`, `it has steps with calls, and no messages`},
+		"a number of calls":   {`{"steps":3,"tool_calls":5}`, `the nearest format is atif`},
+		"speakers":            {`[{"speaker":"a","text":"hi"}]`, `which has role and content`},
 		"columns":             {"foo,bar\n1,2\n", `the first line has the columns "foo", "bar"; `},
 		"no format":           {"\x00\x01\n\"", "the file is neither JSON nor YAML, CSV or server-sent events"},
 	} {
@@ -40,5 +48,13 @@ func TestUnknownFormatNamesNearest(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "--score of looptape eval") {
 			t.Errorf("%s: error %v does not say how to convert the file", name, err)
 		}
+	}
+}
+
+// A file in YAML is not called one that is no YAML.
+func TestUnknownYAML(t *testing.T) {
+	_, err := importer.Open("x", strings.NewReader("---\nhttp_interactions:\n- request:\n    method: post\n"))
+	if !errors.Is(err, importer.ErrFormat) || !strings.Contains(err.Error(), "VCR for Ruby") || strings.Contains(err.Error(), "neither") {
+		t.Errorf("error %v, want the name of the tool", err)
 	}
 }
