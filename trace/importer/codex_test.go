@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/trace/check"
 )
 
 // codexExample is a rollout of a subagent with calls of all kinds, a compaction, and the data of the
@@ -91,5 +93,29 @@ func TestCodexBroken(t *testing.T) {
 				t.Errorf("%d messages can be checked, want 3", n)
 			}
 		})
+	}
+}
+
+// The protocol of a rollout is that of its items, which do not show where a response ends.
+func TestCodexTextAfterCall(t *testing.T) {
+	const rollout = `{"timestamp":"t","type":"session_meta","payload":{"id":"s"}}
+{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"q"}]}}
+{"timestamp":"t","type":"response_item","payload":{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}}
+{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":null}}
+`
+	const text = `{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"d"}]}}`
+	for file, want := range map[string]string{rollout: "", rollout + text: "INV-01 note: true"} {
+		run := onlyRun(t, file)
+		list := check.List{Run: run.Name, Protocol: run.Protocol, Request: run.Sent}
+		for _, m := range run.Messages {
+			list.Add(m)
+		}
+		got := ""
+		for _, v := range list.Done() {
+			got += fmt.Sprint(v.Invariant, " note: ", v.Note)
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

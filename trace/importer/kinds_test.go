@@ -58,3 +58,26 @@ func TestKindsOfOtherFormatsAreReported(t *testing.T) {
 		}
 	}
 }
+
+// Events of ADK and steps of ATIF that have content in another member are reported.
+func TestContentInAnotherMemberIsReported(t *testing.T) {
+	adk := func(last string) string {
+		return `{"id":"s","app_name":"a","user_id":"u","events":[{"author":"user","content":{"role":"user","parts":[{"text":"q"}]}},{"author":"agent",` + last + `}]}`
+	}
+	atif := func(last string) string {
+		return `{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"user","message":"q"},{"step_id":2,"source":"agent",` + last + `}]}`
+	}
+	for file, want := range map[string]string{
+		adk(`"message":{"role":"model","parts":[{"text":"L"}]}`):          "events[1].message",
+		adk(`"content":{"role":"model","blocks":[{"text":"L"}]}`):         "events[1].content",
+		adk(`"content":{"role":"model","parts":[{"text":"a"}]}`):          "",
+		adk(`"content":{"role":"model"},"actions":{"state_delta":{}}`):    "",
+		atif(`"message":"a","content":"L"`):                               `as "content"`,
+		atif(`"message":"a","content":"a","extra":{"content":"details"}`): "",
+	} {
+		got := unknownIn(t, file)
+		if want == "" && got != nil || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
+			t.Errorf("%s: reported %q, want %q", file, got, want)
+		}
+	}
+}

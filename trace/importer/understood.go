@@ -150,7 +150,8 @@ func addContent(m *llm.Message, add func(format string, args ...any)) {
 	var names []string
 	for name, value := range unknownMembers(m.Opaque) {
 		isAbout := m.Role == llm.RoleAssistant && (aboutResponse[strings.ToLower(name)] || strings.HasSuffix(name, "_answer"))
-		if message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout {
+		isContent := name == "content" && message.HasOtherText(value, read()) // next to the member of the format
+		if isContent || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout {
 			names = append(names, strconv.Quote(name))
 		}
 	}

@@ -51,7 +51,7 @@ func TestUnknownFormatNamesNearest(t *testing.T) {
 	}
 }
 
-// A file in YAML is not called one that is no YAML.
+// The error for a file in YAML does not say that the file is not YAML.
 func TestUnknownYAML(t *testing.T) {
 	_, err := importer.Open("x", strings.NewReader("---\nhttp_interactions:\n- request:\n    method: post\n"))
 	if !errors.Is(err, importer.ErrFormat) || !strings.Contains(err.Error(), "VCR for Ruby") || strings.Contains(err.Error(), "neither") {

@@ -53,6 +53,13 @@ func ADKSession(d *jsonio.Dec, run *Run) {
 		path := "events[" + strconv.Itoa(n) + "].content"
 		if parts := tree.Field(content, "parts"); content != nil && (content[0] != '{' || parts != nil && parts[0] != '[') {
 			run.ReportUnknown(path, "the content has no list of parts")
+		} else if parts == nil && !tree.IsNull(content) && tree.Without(content, "role", "parts") != nil {
+			run.ReportUnknown(path, "the content has no parts, and members that looptape does not read")
+		}
+		for name, value := range tree.Members(event) {
+			if parts := tree.Field(value, "parts"); name != "content" && len(parts) > len("[]") && parts[0] == '[' {
+				run.ReportUnknown("events["+strconv.Itoa(n)+"]."+name, "the event has content in an unknown member")
+			}
 		}
 	}
 	for _, name := range []string{"past_events", "pending_events"} {

@@ -88,7 +88,7 @@ func (c *codex) Runs() (runs []Run) {
 
 func (c *codex) begin(line int) *Run {
 	if c.run == nil {
-		c.run = &Run{Name: "session", Line: line, Epoch: NoEpoch}
+		c.run = &Run{Name: "session", Line: line, Epoch: NoEpoch, Protocol: "openai-responses"}
 		c.names = map[string]string{}
 	}
 	return c.run
