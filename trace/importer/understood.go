@@ -57,24 +57,24 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 			k.addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
 		case llm.Text:
 			addMembers(p.Opaque, add)
-			addText(p.Opaque, of, p.Text, []string{"content"}, add)
+			addText(p.Opaque, of, p.Text, true, add)
 		case llm.Reasoning: // which may have the content of Responses in addition to the summary
 			addMembers(p.Opaque, add)
-			addText(p.Opaque, of, p.Text, nil, add)
+			addText(p.Opaque, of, p.Text, false, add)
 		default:
 			addMembers(llm.PartOpaque(p), add)
 		}
 	}
 }
 
-// addText adds the members of a part of text that have other text: those with these names, and those with
-// names that messages have for text.
-func addText(opaque json.RawMessage, of, text string, names []string, add func(format string, args ...any)) {
+// addText adds the members of a part of text that have other text: those with names that messages have for
+// text, and content if hasContent.
+func addText(opaque json.RawMessage, of, text string, hasContent bool, add func(format string, args ...any)) {
 	if opaque == nil {
 		return
 	}
 	for name, value := range unknownMembers(opaque) {
-		if slices.Contains(names, name) && message.HasOtherText(value, text) || message.IsTextMember(name, value, func() string { return text }) {
+		if hasContent && name == "content" && message.HasOtherText(value, text) || message.IsTextMember(name, value, func() string { return text }) {
 			add("the %s has a part with text that is not read, as %q", of, name)
 		}
 	}
