@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -80,6 +81,8 @@ type (
 		Text     *string    `json:"text,omitempty"`
 		Encoding string     `json:"encoding,omitempty"`
 		Params   []harParam `json:"params,omitempty"`
+		// File is another file, in which Playwright writes the body with content: "attach".
+		File string `json:"_file,omitempty"`
 	}
 	harParam struct {
 		harField
@@ -276,8 +279,8 @@ func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
 			return nil, fmt.Errorf("the body of the request: %w", err)
 		}
 	}
-	if len(x.Request.Body) == 0 && e.Request.BodySize > 0 {
-		return nil, fmt.Errorf("the body of the request: missing postData of %g bytes: export the file again with it, or without this entry", e.Request.BodySize)
+	if size := max(e.Request.BodySize, lengthIn(x.Request.Header)); len(x.Request.Body) == 0 && size > 0 {
+		return nil, fmt.Errorf("the body of the request: missing postData of %g bytes: export the file again with it, or without this entry", size)
 	}
 	r := &x.Response
 	if r.Status == 0 {
@@ -285,9 +288,9 @@ func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
 		return x, nil
 	}
 	c := &e.Response.Content
-	switch {
-	case (c.Text == nil || *c.Text == "") && c.Size > 0 && mayHaveBody(x.Request.Method, r.Status):
-		err = fmt.Errorf("missing content of %g bytes: export the file again with content", c.Size)
+	switch size := e.sizeInFile(r.Header); {
+	case (c.Text == nil || *c.Text == "") && size > 0 && mayHaveBody(x.Request.Method, r.Status):
+		err = fmt.Errorf("missing content of %g bytes: export the file again with content", size)
 	case polly && r.Header.Get("Content-Encoding") != "":
 		r.Body, err = c.chunks()
 	default:
@@ -304,6 +307,32 @@ func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
 	return x, nil
 }
 
+// sizeInFile returns the size of the body of the response by the members of its entry; 0 if none states one.
+// The size of the content counts more than that of the body as it was sent, which may be compressed or that of
+// the end of its chunks. Browsers do not keep the body of a redirect, or of a response that failed.
+func (e *harEntry) sizeInFile(h http.Header) float64 {
+	c := &e.Response.Content
+	isKept := (e.Response.Status < http.StatusMultipleChoices || e.Response.Status >= http.StatusBadRequest) && e.Response.Failure == ""
+	switch {
+	case c.Size > 0:
+		return c.Size
+	case isKept && (c.Text == nil || h.Get("Content-Encoding") == "") && lengthIn(h) > 0:
+		return lengthIn(h)
+	case isKept && c.Text == nil && c.Size == 0:
+		return e.Response.BodySize
+	}
+	return 0
+}
+
+// lengthIn returns the Content-Length of a header; 0 if it has none.
+func lengthIn(h http.Header) float64 {
+	n, err := strconv.ParseUint(h.Get("Content-Length"), 10, 63)
+	if err != nil {
+		return 0
+	}
+	return float64(n)
+}
+
 // mayHaveBody reports whether a response may have a body (RFC 9110, 6.4.1). The size of another one is
 // that of a saved copy, or of the answer to GET.
 func mayHaveBody(method string, status int) bool {
@@ -312,6 +341,8 @@ func mayHaveBody(method string, status int) bool {
 
 func (c *harBody) body() ([]byte, error) {
 	switch {
+	case (c.Text == nil || *c.Text == "") && c.File != "":
+		return nil, fmt.Errorf("the content is in another file, %q: record the file again with the content in it (of Playwright with content: \"embed\")", c.File)
 	case c.Text == nil || *c.Text == "":
 		return c.form()
 	case c.Encoding == "base64":

@@ -177,7 +177,24 @@ func TestRead(t *testing.T) {
 		"HAR, a form with its size":     {harOf("", `, "bodySize": 3, "postData": {"params": [{"name": "a", "value": "1"}]}`, ""), har(func(x *recording.Interaction) { x.Request.Body = []byte("a=1") })},
 		"HAR, the size of a saved copy": {strings.Replace(harOf("", "", `, "content": {"size": 4}`), "200", "304", 1), har(func(x *recording.Interaction) { x.Response.Status = 304 })},
 		"HAR, no body by its status":    {strings.Replace(harOf("", "", `, "content": {"size": 4, "text": ""}`), "200", "204", 1), har(func(x *recording.Interaction) { x.Response.Status = 204 })},
-		"HAR, an answer to HEAD":        {strings.Replace(harOf("", "", `, "content": {"size": 4}`), "GET", "HEAD", 1), har(func(x *recording.Interaction) { x.Request.Method = "HEAD" })},
+		"HAR, a length without a body by its status": {strings.Replace(harOf("", `, "headers": [{"name": "Content-Length", "value": "0"}]`, `, "bodySize": 9, "headers": [{"name": "Content-Length", "value": "9"}]`), "200", "304", 1), har(func(x *recording.Interaction) {
+			x.Request.Header.Set("Content-Length", "0")
+			x.Response.Header.Set("Content-Length", "9")
+			x.Response.Status = 304
+		})},
+		"HAR, a redirect, whose body browsers do not keep": {strings.Replace(harOf("", "", `, "bodySize": 9, "content": {"size": 0}, "headers": [{"name": "Content-Length", "value": "9"}]`), "200", "302", 1), har(func(x *recording.Interaction) {
+			x.Response.Header.Set("Content-Length", "9")
+			x.Response.Status = 302
+		})},
+		"HAR, nothing that was compressed": {harOf("", "", `, "bodySize": 20, "content": {"size": 0, "text": ""}, "headers": [{"name": "Content-Length", "value": "20"}, {"name": "Content-Encoding", "value": "gzip"}]`), har(func(x *recording.Interaction) {
+			x.Response.Header.Set("Content-Length", "20")
+			x.Response.Header.Set("Content-Encoding", "gzip")
+		})},
+		"HAR, no content before an error": {harOf("", "", `, "_error": "net::ERR_FAILED", "content": {"size": 0}, "headers": [{"name": "Content-Length", "value": "9"}]`), har(func(x *recording.Interaction) {
+			x.Response.Header.Set("Content-Length", "9")
+			x.Response.Termination, x.Response.Failure = recording.Truncated, "net::ERR_FAILED"
+		})},
+		"HAR, an answer to HEAD": {strings.Replace(harOf("", "", `, "content": {"size": 4}`), "GET", "HEAD", 1), har(func(x *recording.Interaction) { x.Request.Method = "HEAD" })},
 		"Polly.JS, no chunks": {harOf("Polly.JS", "", `, "content": {"size": 2, "text": "[]"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *recording.Interaction) {
 			x.Response.Header.Set("Content-Encoding", "gzip")
 		})},
@@ -353,6 +370,12 @@ func TestReadErrors(t *testing.T) {
 		harOf("", `, "postData": {"text": "`+strings.Repeat("x", 300)+"\"},\n\"headers\": 7", ""):                                `x:4: interaction 1: there is a JSON number where it cannot be, at "request.headers"`,
 		harOf("", "", `, "content": {"size": 4}`):                                                                                "x:2: interaction 1: the body of the response: missing content of 4 bytes: export the file again with content",
 		harOf("", "", `, "content": {"size": 1902, "text": ""}`):                                                                 "x:2: interaction 1: the body of the response: missing content of 1902 bytes: export the file again with content",
+		harOf("", `, "bodySize": -1, "headers": [{"name": "Content-Length", "value": "155"}]`, ""):                               "x:2: interaction 1: the body of the request: missing postData of 155 bytes: export the file again with it, or without this entry",
+		harOf("", `, "postData": {"_file": "r.json"}`, ""):                                                                       `x:2: interaction 1: the body of the request: the content is in another file, "r.json": record the file again with the content in it (of Playwright with content: "embed")`,
+		harOf("", "", `, "content": {"size": -1, "_file": "a.json"}`):                                                            `x:2: interaction 1: the body of the response: the content is in another file, "a.json": record the file again with the content in it (of Playwright with content: "embed")`,
+		harOf("", "", `, "bodySize": 526, "content": {"size": -1}, "headers": [{"name": "Content-Length", "value": "526"}]`):     "x:2: interaction 1: the body of the response: missing content of 526 bytes: export the file again with content",
+		harOf("", "", `, "content": {"size": 0, "text": ""}, "headers": [{"name": "content-length", "value": "526"}]`):           "x:2: interaction 1: the body of the response: missing content of 526 bytes: export the file again with content",
+		harOf("", "", `, "bodySize": 526, "content": {"size": 0}`):                                                               "x:2: interaction 1: the body of the response: missing content of 526 bytes: export the file again with content",
 		harOf("", `, "bodySize": 64`, ""):                                                                                        "x:2: interaction 1: the body of the request: missing postData of 64 bytes: export the file again with it, or without this entry",
 		harOf("", `, "bodySize": 64, "postData": {"mimeType": "application/json", "text": ""}`, ""):                              "x:2: interaction 1: the body of the request: missing postData of 64 bytes: export the file again with it, or without this entry",
 		harOf("", `, "bodySize": 64, "postData": {"mimeType": "application/json", "params": []}`, ""):                            "x:2: interaction 1: the body of the request: missing postData of 64 bytes: export the file again with it, or without this entry",
