@@ -82,36 +82,45 @@ type Recording struct {
 	Incomplete error
 	// Lines are the lines of the interactions, from 1; nil means unknown.
 	Lines []int
+	// Unread are the errors of the entries of a HAR file that cannot be read, by their numbers from 1; nil
+	// if there are none.
+	Unread map[int]*recording.FormatError
 
 	src []byte
 }
 
 // Parse reads a recording and detects its format. A file may be compressed with gzip or zstd;
 // Format is empty then. Parse keeps src. It returns a
-// [*recording.FormatError] with this name if src is invalid.
+// [*recording.FormatError] with this name if src is invalid, and next to it the recording if only some
+// entries of a HAR file cannot be read; see [Recording.Unread].
 //
 // Server-sent events have one chunk per event without times. If the file has no time,
 // Recorded is the first Date of a response.
 func Parse(name string, src []byte) (*Recording, error) {
-	r := &reader{Recording: Recording{src: src}}
+	r := &reader{Recording: Recording{src: src}, name: name}
 	err := r.read(name)
+	if r.compressed {
+		r.Format = "" // Rewrite does not compress
+	}
+	if r.Metadata.Recorded.IsZero() {
+		r.Metadata.Recorded = recordedAt(r.Interactions)
+	}
 	if err == nil {
-		if r.compressed {
-			r.Format = "" // Rewrite does not compress
-		}
-		if r.Metadata.Recorded.IsZero() {
-			r.Metadata.Recorded = recordedAt(r.Interactions)
-		}
 		return &r.Recording, nil
 	}
-	if at, ok := errors.AsType[*recording.FormatError](err); ok && at.File == name {
-		return nil, at
+	wrong, ok := errors.AsType[*recording.FormatError](err)
+	if !ok || wrong.File != name {
+		wrong = &recording.FormatError{File: name, Line: r.line, Err: err}
 	}
-	return nil, &recording.FormatError{File: name, Line: r.line, Err: err}
+	if r.Unread == nil || len(r.Interactions) == 0 {
+		return nil, wrong
+	}
+	return &r.Recording, wrong
 }
 
 type reader struct {
 	Recording
+	name       string
 	line       int // from 1; 0 means unknown
 	compressed bool
 }
@@ -175,7 +184,7 @@ func (r *reader) add(x *recording.Interaction, err error) error {
 		err = finish(x)
 	}
 	if err != nil {
-		return fmt.Errorf("interaction %d: %w", len(r.Interactions)+1, err)
+		return fmt.Errorf("interaction %d: %w", len(r.Interactions)+len(r.Unread)+1, err)
 	}
 	r.Interactions, r.Lines = append(r.Interactions, x), append(r.Lines, r.line)
 	return nil

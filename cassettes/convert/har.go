@@ -109,22 +109,28 @@ func (r *reader) har(members *harMembers) error {
 		log.Entries = members.entries
 	}
 	r.Format, r.Metadata.Recorder = HAR, strings.TrimSpace(log.Creator.Name+" "+log.Creator.Version)
-	at, counted := 0, 0
-	line := 1 // at the offset counted
+	at, counted, first := 0, 0, 0 // the last one is the first of Unread
+	line := 1                     // at the offset counted
 	for i, read := range readEntries(log.Entries, len(members.log), log.Creator.Name == "Polly.JS") {
 		at += bytes.Index(r.src[at:], log.Entries[i])
 		line += bytes.Count(r.src[counted:at], []byte("\n"))
 		r.line, counted = line, at
 		if read.invalid != nil {
-			return r.add(nil, r.jsonError(read.invalid, at))
+			read.err = r.jsonError(read.invalid, at)
 		}
 		if err := r.add(read.x, read.err); err != nil {
-			return err
+			if r.Unread == nil {
+				r.Unread, first = map[int]*recording.FormatError{}, i+1
+			}
+			r.Unread[i+1] = &recording.FormatError{File: r.name, Line: r.line, Err: err}
 		}
 		if r.Metadata.Recorded.IsZero() {
 			r.Metadata.Recorded = startedAt(read.started)
 		}
 		at += len(log.Entries[i])
+	}
+	if r.Unread != nil {
+		return r.Unread[first]
 	}
 	return nil
 }

@@ -81,7 +81,9 @@ func (p *part) read(d *jsonio.Dec, keep bool) {
 			p.rest = keepMember(p.rest, keep, key, d.Raw())
 		}
 	}
-	p.raw = d.Since(from)
+	if p.raw = d.Since(from); p.data != "text" && p.text != "" { // next to data of another type
+		p.rest = keepMember(p.rest, keep, "text", codec.Quote(p.text))
+	}
 }
 
 func keepMember(rest codec.Members, keep bool, key, raw string) codec.Members {

@@ -107,8 +107,21 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 		return !stopped
 	}
 	q := ordered.New(batchSize, give)
+	number := 0
+	next := func() int { // gives the entries before the next interaction that cannot be read
+		for number++; s.http.Unread[number] != nil && !stopped; number++ {
+			wrong := s.http.Unread[number]
+			e := &task{Exchange: Exchange{Number: number, Line: wrong.Line}, err: errors.Unwrap(wrong.Err)}
+			if q == nil {
+				give(e)
+			} else {
+				q.Add(0, func(give func(*task)) { give(e) })
+			}
+		}
+		return number
+	}
 	for i, x := range s.http.Interactions {
-		e := &task{Exchange: Exchange{Number: i + 1, Session: x.Session}, from: x, asRun: asRuns}
+		e := &task{Exchange: Exchange{Number: next(), Session: x.Session}, from: x, asRun: asRuns}
 		if s.http.Lines != nil {
 			e.Line = s.http.Lines[i]
 		}
@@ -126,7 +139,7 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 			return
 		}
 	}
-	if q != nil {
+	if next(); q != nil {
 		q.Flush()
 	}
 	for _, e := range later.missing() {
@@ -151,6 +164,9 @@ func (s *Source) start(e *task) {
 
 // finish completes an exchange after the ones before it, and returns its error.
 func (s *Source) finish(e *task, later *background) (err error) {
+	if e.from == nil { // an entry of a HAR file that cannot be read
+		return s.exchangeError(&e.Exchange, e.err)
+	}
 	request, response := e.Request, e.Response
 	if reason := cmp.Or(e.err, later.complete(&e.Exchange, e.from)); reason != nil {
 		err = s.exchangeError(&e.Exchange, reason)
@@ -177,7 +193,7 @@ func (s *Source) inspect(e *task) {
 	add := func(format string, args ...any) {
 		e.Unknown = append(e.Unknown, s.exchangeError(&e.Exchange, fmt.Errorf(format, args...)))
 	}
-	for _, what := range body.Unread(e.Body) {
+	for _, what := range body.Unread(e.Protocol.Name(), e.Body, e.Response) {
 		add("%s", what)
 	}
 	if e.Response != nil && body.LacksFinishReason(e.Protocol, e.Body) {
@@ -186,8 +202,10 @@ func (s *Source) inspect(e *task) {
 	for _, kind := range e.unknownTypes() {
 		add("the request has a call of the unknown kind %q", kind)
 	}
-	for _, ev := range e.unknownEvents() {
-		add("the stream has an event of the unknown kind %q", ev.Kind)
+	if e.Response != nil {
+		for _, ev := range e.Response.UnknownEvents {
+			add("the stream has an event of the unknown kind %q", ev.Kind)
+		}
 	}
 	if e.asRun {
 		e.run = e.Exchange.run()
@@ -220,7 +238,7 @@ func (s *Source) openHTTP() error {
 		return s.errorAt(0, "", err)
 	}
 	s.http, err = convert.Parse(s.name, src)
-	if wrong, ok := errors.AsType[*recording.FormatError](err); ok {
+	if wrong, ok := errors.AsType[*recording.FormatError](err); ok && s.http == nil {
 		return s.errorAt(wrong.Line, "", wrong.Err)
 	}
 	// The recorder names the formats that package convert cannot write.
@@ -386,13 +404,6 @@ func (b *background) complete(e *Exchange, x *recording.Interaction) error {
 }
 
 var errIncomplete = errors.New("the recorded response is incomplete")
-
-func (e *Exchange) unknownEvents() []llm.Unknown {
-	if e.Response == nil {
-		return nil
-	}
-	return append(e.Response.UnknownEvents, body.UnknownEvents(e.Protocol, e.Body)...)
-}
 
 func (e *Exchange) name() string { return "interaction-" + strconv.Itoa(e.Number) }
 

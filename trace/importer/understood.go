@@ -30,6 +30,11 @@ func (s *Source) unknownParts(run string, line int, protocol string, messages []
 		}
 		addMembers(m.Opaque, add)
 		addContent(&m, add)
+		if len(m.Parts) == 1 && m.Opaque != nil {
+			if result, ok := m.Parts[0].(llm.ToolResult); ok {
+				addResult(result, m.Opaque, add)
+			}
+		}
 		known.addParts(m.Parts, "content", add)
 	}
 	return unknown
@@ -49,11 +54,14 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 			default:
 				add("the %s has a part of the unknown kind %q", of, kind)
 			}
-		case llm.ToolCall: // its other members are the provider's own
+		case llm.ToolCall:
 			if kind := message.UnknownKind(p); kind != "" {
 				add("the %s has a call of the unknown kind %q", of, kind)
+			} else {
+				addCall(p, add)
 			}
 		case llm.ToolResult:
+			addResult(p, p.Opaque, add)
 			k.addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
 		case llm.Text:
 			addMembers(p.Opaque, add)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -321,5 +323,49 @@ func TestRepeatedMembersAreReported(t *testing.T) {
 		if c.want == "" && got != nil || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
 			t.Errorf("%s: reported %q, want %q once", name, got, c.want)
 		}
+	}
+}
+
+// An entry of a HAR file that cannot be read is reported with its place, and the others are read.
+func TestUnreadEntriesAreReported(t *testing.T) {
+	const socket = `{"_webSocketMessages":[{"type":"send"}],"request":{"method":"GET","url":"https://a.example/"},"response":{"status":101}}`
+	const typeless = `{"request":{"method":"GET","url":7},"response":{"status":200}}`
+	request := typed(chatURL, chatSent, `{"choices":[{"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`)
+	head, entry, _ := strings.Cut(strings.TrimSuffix(request, `]}}`), `"entries":[`)
+	file := head + `"entries":[` + socket + ",\n" + entry + ",\n" + typeless + ",\n" + entry + ",\n" + socket + `]}}`
+	for name, c := range map[string]struct {
+		file  string
+		want  []string
+		reads int
+	}{
+		"some": {file, []string{
+			"file:1: interaction 1: messages of WebSocket are not supported: export the file again without this entry",
+			`file:3: interaction 3: there is a JSON number where it cannot be, at "request.url"`,
+			"file:5: interaction 5: messages of WebSocket are not supported: export the file again without this entry",
+		}, 2},
+		"none": {request, nil, 1},
+	} {
+		s, err := importer.Open("file", strings.NewReader(c.file))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var got []string
+		reads := 0
+		for x, err := range s.Exchanges() {
+			switch {
+			case err != nil:
+				got = append(got, err.Error())
+			case x.Response != nil:
+				if reads++; c.want != nil && x.Number != 2*reads {
+					t.Errorf("%s: request %d has the number %d", name, reads, x.Number)
+				}
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || reads != c.reads {
+			t.Errorf("%s: %d requests read, want %d (-want +got):\n%s", name, reads, c.reads, diff)
+		}
+	}
+	if _, err := importer.Open("file", strings.NewReader(head+`"entries":[`+socket+`]}}`)); err == nil || !strings.HasPrefix(err.Error(), "file:1: interaction 1: messages of WebSocket") {
+		t.Errorf("a file with nothing else: %v", err)
 	}
 }

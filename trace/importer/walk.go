@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/spans"
@@ -53,6 +54,12 @@ func (w *walker) giveRun(f *format.Run, err *Error) {
 	} else {
 		r.set(f)
 		r.Unknown = append(w.unknownParts(r.Name, r.Line, r.Protocol, r.Messages), w.reported(f)...)
+		if n := len(r.Messages); n > 0 && !f.IsResponse && slices.ContainsFunc(r.Messages[n-1].Calls(), func(c llm.ToolCall) bool { return c.Name == "" }) {
+			// The invariants look at the calls that a client sent back.
+			unnamed := w.errorAt(r.Line, "", errors.New("the response has a call without the name of a tool"))
+			unnamed.Place = fmt.Sprintf("message %d of %s", n-1, r.Name)
+			r.Unknown = append(r.Unknown, unnamed)
+		}
 	}
 	if err != nil {
 		w.give(r, err)

@@ -69,7 +69,27 @@ func readItem(d *jsonio.Dec) (it item) {
 	if it.kind == "" && it.role != "" {
 		it.kind = kindMessage
 	}
+	it.keepOthers()
 	return it
+}
+
+// keepOthers keeps the values of a call or a result that an item of its kind does not have.
+func (it *item) keepOthers() {
+	switch it.kind {
+	case kindCall, kindCustomCall:
+		it.keep("output", it.output)
+	case kindOutput, kindCustomOutput:
+	default:
+		return
+	}
+	it.keep("content", it.content)
+	it.keep("summary", it.summary)
+}
+
+func (it *item) keep(key string, value jsonio.Dec) {
+	if value.Peek() != 0 {
+		it.opaque.AddRaw(key, value.Raw())
+	}
 }
 
 // elements reads an array of content parts; a value that is missing has none.

@@ -14,7 +14,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/sse"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -50,9 +49,7 @@ func Stream(text []byte) (*llm.Response, error) {
 	}
 	err := dec.End(emit)
 	r := p.withIDs(acc.Response())
-	err = cmp.Or(err, CheckMessage(p, text, r))
-	r.UnknownEvents = append(r.UnknownEvents, UnknownEvents(p, text)...)
-	return r, err
+	return r, cmp.Or(err, CheckMessage(p, text, r))
 }
 
 // events returns a function that returns the next event of a stream, and the data of its first
@@ -168,36 +165,6 @@ func citations(text []byte) json.RawMessage {
 	message.Add("citations", list.JSON())
 	all.Add("message", message.JSON())
 	return all.JSON()
-}
-
-// anthropicEvents are the kinds of events and of deltas of the Messages API.
-var anthropicEvents = []string{
-	"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop", "ping", "error",
-	"text_delta", "thinking_delta", "signature_delta", "citations_delta", "input_json_delta",
-}
-
-// UnknownEvents returns the events of a stream of Anthropic that its codec skips: events of
-// unknown kinds, and unknown deltas of known blocks.
-func UnknownEvents(p protocol.Protocol, text []byte) (unknown []llm.Unknown) {
-	if p.Name() != "anthropic-messages" || jsonio.ValidSyntax(text) {
-		return nil
-	}
-	blocks := map[int64]string{}
-	for data := range eventData(text) {
-		kind, index := tree.Scalar(data, "type"), number(data, "index")
-		switch kind {
-		case "content_block_start":
-			blocks[index] = strings.Clone(tree.Scalar(data, "content_block", "type"))
-		case "content_block_delta":
-			if slices.Contains([]string{"text", "thinking", "tool_use", "server_tool_use"}, blocks[index]) {
-				kind = tree.Scalar(data, "delta", "type")
-			}
-		}
-		if kind != "" && !slices.Contains(anthropicEvents, kind) {
-			unknown = append(unknown, llm.Unknown{Kind: strings.Clone(kind), Raw: bytes.Clone(data)})
-		}
-	}
-	return unknown
 }
 
 // usageOf returns the usage in a body or in the data of an event.

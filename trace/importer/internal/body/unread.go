@@ -7,40 +7,64 @@ import (
 	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
-// Unread returns what a response has and its codec does not keep: alternatives and, of Chat
-// Completions, parts of a content of other kinds than text, calls of an unknown kind, calls in an
-// unknown member, and a finish reason that is null outside of a stream. Of a stream it returns each only once.
-func Unread(text []byte) (unread []string) {
+// Unread returns what a response in a protocol, whose body this is, has and its codec does not keep: alternatives,
+// events and deltas that belong to nothing, members with calls or content that the protocol does not have and, of
+// Chat Completions, parts of a content of other kinds than text, calls of an unknown kind and a finish reason
+// that is null outside of a stream. It also returns calls without a name. Of a stream it returns each only once.
+// The name of the protocol may be empty, and the response nil.
+func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 	add := func(format string, args ...any) {
 		if s := fmt.Sprintf(format, args...); !slices.Contains(unread, s) {
 			unread = append(unread, s)
 		}
 	}
-	n := 0
-	read := func(data json.RawMessage) {
-		if c, ok := readChoices(data); ok {
+	n, unknownCalls := 0, false
+	read := func(data json.RawMessage) (some bool) {
+		c, ok := readChoices(data)
+		if ok {
 			n = max(n, c.n)
-			unreadMessage(c, add)
+			unknownCalls = unreadMessage(c, add) || unknownCalls
+			unreadCandidate(c.candidate, add)
 		}
+		return !ok || c.n > 0
 	}
-	if jsonio.ValidSyntax(text) {
+	switch isJSON := jsonio.ValidSyntax(text); {
+	case isJSON && bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")): // events of Gemini
+		for _, chunk := range tree.Elements(text) {
+			read(chunk)
+		}
+	case isJSON:
 		if read(text); string(tree.Member(alternative(text), "finish_reason")) == "null" && tree.Member(alternative(text), "message") != nil {
 			add("the finish reason of the response is null: it may not be complete")
 		}
-	} else if bytes.Contains(text, []byte(`"choices"`)) || bytes.Contains(text, []byte(`"candidates"`)) {
-		next, _ := events(text)
-		for ev, err := next(); err == nil; ev, err = next() {
-			read(ev.Data)
-		}
+	default:
+		unreadEvents(protocol, text, read, add)
+	}
+	if r != nil && !unknownCalls {
+		unreadCalls(protocol, r, add)
 	}
 	if n > 1 {
 		unread = slices.Insert(unread, 0, fmt.Sprintf("the response has %d alternatives, and only the first is read", n))
 	}
 	return unread
+}
+
+// unreadCalls adds calls of the client without a name, and without an id in a protocol in which each has one.
+func unreadCalls(protocol string, r *llm.Response, add func(format string, args ...any)) {
+	hasIDs := slices.Contains([]string{"anthropic-messages", "bedrock-converse", "openai-responses"}, protocol)
+	for _, call := range r.Message().Calls() {
+		if call.Name == "" {
+			add("the response has a call without the name of a tool")
+		}
+		if hasIDs && call.ID == "" {
+			add("the response has a call without an id")
+		}
+	}
 }
 
 // Alternatives returns the number of alternative responses in a body: the choices of Chat Completions or
@@ -55,6 +79,8 @@ type choices struct {
 	n       int             // the number of alternatives
 	message json.RawMessage // of the first one
 	isDelta bool            // whether it is of an event, which may have only a part of a call
+
+	candidate json.RawMessage // of Gemini, the first one
 }
 
 // readChoices returns false if the data is not an object in JSON.
@@ -65,8 +91,10 @@ func readChoices(data json.RawMessage) (c choices, ok bool) {
 			d.Skip()
 			continue
 		}
+		isCandidate := name == "candidates"
 		for i := range d.Elements() {
 			c.n = max(c.n, i+1)
+			from := d.Offset()
 			if d.Peek() != '{' {
 				d.Skip()
 				continue
@@ -81,12 +109,16 @@ func readChoices(data json.RawMessage) (c choices, ok bool) {
 					d.Skip()
 				}
 			}
+			if i == 0 && isCandidate && d.Err() == nil {
+				c.candidate = data[from:d.Offset()]
+			}
 		}
 	}
 	return c, d.End() == nil
 }
 
-func unreadMessage(c choices, add func(format string, args ...any)) {
+// unreadMessage adds what a message of Chat Completions has, and reports whether it has calls of an unknown kind.
+func unreadMessage(c choices, add func(format string, args ...any)) (unknownCalls bool) {
 	content := func() string { return tree.String(tree.Member(c.message, "content")) }
 	for name, value := range tree.Members(c.message) {
 		switch {
@@ -110,13 +142,65 @@ func unreadMessage(c choices, add func(format string, args ...any)) {
 				isKnown := kind == "" || kind == "function" || kind == "custom"
 				switch data := tree.Member(call, kind); {
 				case !isKnown && (data == nil || data[0] != '{'):
+					unknownCalls = true
 					add("the response has a call of the unknown kind %q", kind)
 				case isKnown && !c.isDelta && tree.Member(tree.First(call, "function", "custom"), "name") == nil:
 					add("the response has a call without the name of a tool")
+				case isKnown:
+					unreadArguments(tree.First(call, "function", "custom"), add, "arguments", "input")
 				}
 			}
 		case name != "function_call" && message.IsToolMember(name, value):
 			add("the message has the unknown member %q", name)
 		}
+	}
+	return unknownCalls
+}
+
+// unreadArguments adds the members of the function of a call that may be its arguments, if those with the names of
+// the protocol are empty.
+func unreadArguments(function json.RawMessage, add func(format string, args ...any), names ...string) {
+	for _, name := range names {
+		if !message.IsEmpty(tree.Field(function, name)) {
+			return
+		}
+	}
+	for name, value := range tree.Members(function) {
+		if slices.Contains(message.ArgumentMembers, tree.Snake(name)) && !message.IsEmpty(value) {
+			add("the call of %q has data that is not read, as %q", tree.Scalar(tree.Field(function, "name")), name)
+		}
+	}
+}
+
+// unreadCandidate adds the content of a candidate of Gemini that is not where it has its parts.
+func unreadCandidate(candidate json.RawMessage, add func(format string, args ...any)) {
+	nothing := func() string { return "" }
+	for name, value := range tree.Members(candidate) {
+		switch {
+		case name == "content":
+			for name, value := range tree.Members(value) {
+				if name != "parts" && name != "role" && !message.IsEmpty(value) {
+					add("the content of the response has the unknown member %q", name)
+				}
+			}
+			for _, part := range tree.Elements(tree.Member(value, "parts")) {
+				unreadPart(part, add)
+			}
+		case slices.Contains([]string{"message", "delta", "parts", "blocks"}, name) && !message.IsEmpty(value),
+			message.IsTextMember(name, value, nothing), message.IsToolMember(name, value):
+			add("the candidate has the unknown member %q", name)
+		}
+	}
+}
+
+// unreadPart adds what a part of Gemini has next to its call.
+func unreadPart(part json.RawMessage, add func(format string, args ...any)) {
+	call := tree.Field(part, "function_call")
+	if call == nil {
+		return
+	}
+	unreadArguments(call, add, "args", "partial_args")
+	if !message.IsEmpty(tree.Member(part, "text")) {
+		add("the call of %q has data that is not read, as %q", tree.Scalar(tree.Field(call, "name")), "text")
 	}
 }

@@ -27,13 +27,13 @@ func SniffBodies(h *Head) (Layout, bool) {
 // setResponse sets the messages, the answer and the usage of a run with one response, which has
 // this body.
 func (r *Run) setResponse(response *llm.Response, text []byte) {
-	for _, what := range body.Unread(text) {
+	for _, what := range body.Unread(r.Protocol, text, response) {
 		r.ReportUnknown("", "%s", what)
 	}
 	if r.Meta == nil {
 		r.Meta = map[string]json.RawMessage{}
 	}
-	r.Messages, r.Answer = []llm.Message{response.Message()}, response.Text()
+	r.Messages, r.Answer, r.IsResponse = []llm.Message{response.Message()}, response.Text(), true
 	if raw := body.Usage(text); raw != nil {
 		r.Meta["provider_usage"] = raw
 	}

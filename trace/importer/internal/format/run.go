@@ -40,6 +40,8 @@ type Run struct {
 	Failed error
 	// Gap is 1 and the number of messages before the first one that may be missing; 0 if none is.
 	Gap int
+	// IsResponse is true if the last message is a response whose body was read, so that its calls were looked at.
+	IsResponse bool
 	// More are further runs of the same JSON value.
 	More []Run
 	// Record adds the record that the JSON value is to its run; see [Records]. The value is then no run.
@@ -294,10 +296,10 @@ func (r *Run) replyMessages(answer json.RawMessage) bool {
 			return false
 		}
 		if err == nil {
-			for _, what := range body.Unread(answer) {
+			for _, what := range body.Unread(body.Name(answer), answer, response) {
 				r.ReportUnknown("", "%s", what)
 			}
-			messages = []llm.Message{response.Message()}
+			messages, r.IsResponse = []llm.Message{response.Message()}, true
 		}
 	default:
 		return false

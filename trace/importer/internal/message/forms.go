@@ -149,6 +149,22 @@ func isCall(value json.RawMessage) bool {
 		tree.First(value, "arguments", "args", "kwargs", "input", "tool_input") != nil
 }
 
+// ArgumentMembers are names that other tools have for the arguments of a call.
+var ArgumentMembers = []string{"arguments", "args", "parameters", "params", "input", "inputs", "kwargs", "tool_input"}
+
+// IsEmpty reports whether a value is null, an empty string, list or object.
+func IsEmpty(value json.RawMessage) bool {
+	return slices.Contains([]string{"", "null", `""`, `"{}"`}, string(value)) || tree.Element(value, "0") == nil && value[0] == '[' ||
+		value[0] == '{' && !hasMember(value)
+}
+
+func hasMember(object json.RawMessage) bool {
+	for range tree.Members(object) {
+		return true
+	}
+	return false
+}
+
 // contentMembers are names that other tools have for the content of a message.
 var contentMembers = []string{
 	"text", "message", "messages", "contents", "body", "value", "input", "prompt", "output", "output_text", "answer", "reply",

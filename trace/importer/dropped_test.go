@@ -1,0 +1,180 @@
+package importer_test
+
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	geminiSent    = `{"contents":[{"role":"user","parts":[{"text":"q"}]}]}`
+	anthropicSent = `{"model":"c","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"q"}]}`
+	responsesSent = `{"model":"m","input":[{"type":"message","role":"user","content":"q"}]}`
+	converseSent  = `{"messages":[{"role":"user","content":[{"text":"q"}]}]}`
+)
+
+// isReported checks that a file has one report with this text; none if it is empty.
+func isReported(t *testing.T, name, file, want string) {
+	t.Helper()
+	got := unknownIn(t, file)
+	if want == "" && got != nil || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
+		t.Errorf("%s: reported %q, want %q", name, got, want)
+	}
+}
+
+// What a response has in members, events and deltas that its protocol does not have there is reported, bare and
+// over HTTP.
+func TestDroppedResponsesAreReported(t *testing.T) {
+	content := func(content string) string {
+		return `{"candidates":[{"content":` + content + `,"finishReason":"STOP"}]}`
+	}
+	parts := func(parts string) string { return content(`{"role":"model","parts":[` + parts + `]}`) }
+	block := func(block string) string {
+		return `{"id":"m","type":"message","role":"assistant","model":"c","content":[` + block + `],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
+	}
+	anthropicStream := func(events ...string) string {
+		return eventsOf(`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"c","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}` + "\n" +
+			strings.Join(events, "\n") + "\n" + `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}` + "\n" + `{"type":"message_stop"}` + "\n")
+	}
+	const start, text, stop = `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}`, `{"type":"content_block_stop","index":0}`
+	const call, args = `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`
+	chat := func(message string) string {
+		return `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,` + message + `},"finish_reason":"stop"}]}`
+	}
+	const end = `{"id":"1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
+	chunk := func(delta string) string {
+		return `{"id":"1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{` + delta + `},"finish_reason":null}]}`
+	}
+	chatStream := func(events ...string) string {
+		return "data: " + strings.Join(events, "\n\ndata: ") + "\n\ndata: " + end + "\n\ndata: [DONE]\n\n"
+	}
+	item := func(item string) string {
+		return `{"id":"r","object":"response","status":"completed","model":"m","output":[` + item + `]}`
+	}
+	use := func(use string) string {
+		return `{"output":{"message":{"role":"assistant","content":[{"toolUse":` + use + `}]}},"stopReason":"tool_use"}`
+	}
+	local := func(call string) string {
+		return `{"model":"m","message":{"role":"assistant","content":"","tool_calls":[` + call + `]},"done":true,"done_reason":"stop"}`
+	}
+	const noName, noID, notRead = "the response has a call without the name of a tool", "the response has a call without an id", "has data that is not read, as "
+	for name, c := range map[string]struct{ url, sent, got, want string }{
+		"Gemini: blocks":                  {gemini, geminiSent, content(`{"role":"model","blocks":[{"functionCall":{"name":"f"}}]}`), `the unknown member "blocks"`},
+		"Gemini: a message":               {gemini, geminiSent, `{"candidates":[{"message":{"role":"model","parts":[{"text":"a"}]},"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP"}]}`, `the unknown member "message"`},
+		"Gemini: a text and a call":       {gemini, geminiSent, parts(`{"text":"a","functionCall":{"name":"f","args":{}}}`), notRead + `"text"`},
+		"Gemini: arguments":               {gemini, geminiSent, parts(`{"functionCall":{"name":"f","arguments":{"x":1}}}`), notRead + `"arguments"`},
+		"Gemini: arguments in a stream":   {geminiSSE, geminiSent, "data: " + parts(`{"functionCall":{"name":"f","arguments":{"x":1}}}`) + "\n\n", notRead + `"arguments"`},
+		"Gemini: arguments in an array":   {geminiSSE, geminiSent, "[" + parts(`{"functionCall":{"name":"f","arguments":{"x":1}}}`) + "]", notRead + `"arguments"`},
+		"Gemini: no arguments":            {gemini, geminiSent, parts(`{"functionCall":{"name":"f"},"thoughtSignature":"AA=="}`), ""},
+		"Gemini: both":                    {gemini, geminiSent, parts(`{"functionCall":{"name":"f","args":{"x":1},"parameters":{}}}`), ""},
+		"Gemini: members of a candidate":  {gemini, geminiSent, `{"candidates":[{"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["x"]},"safetyRatings":[{"category":"c"}]}]}`, ""},
+		"Gemini: an event with a text":    {geminiSSE, geminiSent, "data: " + parts(`{"text":"b"}`) + "\n\ndata: {\"text\":\"a\"}\n\n", `an event with data that is not read, as "text"`},
+		"Anthropic: a delta before":       {anthropic, anthropicSent, anthropicStream(args), `a delta of the kind "input_json_delta" that belongs to no block`},
+		"Anthropic: a delta after":        {anthropic, anthropicSent, anthropicStream(call, args, stop, args), `a delta of the kind "input_json_delta" that belongs to no block`},
+		"Anthropic: a delta of a text":    {anthropic, anthropicSent, anthropicStream(start, args, stop), `that belongs to no call`},
+		"Anthropic: no block":             {anthropic, anthropicSent, anthropicStream(`{"type":"content_block_start","index":0,"content_block":null}`, stop), "a content_block_start without a block"},
+		"Anthropic: a string":             {anthropic, anthropicSent, anthropicStream(`{"type":"content_block_start","index":0,"content_block":"tool_use"}`, stop), "a content_block_start without a block"},
+		"Anthropic: another member":       {anthropic, anthropicSent, anthropicStream(call, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial":"{}"}}`, stop), `without the member "partial_json"`},
+		"Anthropic: of a text":            {anthropic, anthropicSent, anthropicStream(start, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","txt":"a"}}`, stop), `without the member "text"`},
+		"Anthropic: not JSON":             {anthropic, anthropicSent, anthropicStream(start, text, stop) + "event: lost\ndata: {\"a\":\n\n", `an event of the unknown kind "lost"`},
+		"Anthropic: no type":              {anthropic, anthropicSent, anthropicStream(start, text, stop) + "event: lost\ndata: {\"text\":\"a\"}\n\n", `an event of the unknown kind "lost"`},
+		"Anthropic: all deltas":           {anthropic, anthropicSent, anthropicStream(`{"type":"ping"}`, start, text, `{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"type":"x"}}}`, stop, call, args, stop), ""},
+		"Anthropic: no start of a text":   {anthropic, anthropicSent, anthropicStream(text, stop), ""}, // which is read
+		"Anthropic: no name":              {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","input":{}}`), noName},
+		"Anthropic: no id":                {anthropic, anthropicSent, block(`{"type":"tool_use","name":"f","input":{}}`), noID},
+		"Anthropic: no name in a stream":  {anthropic, anthropicSent, anthropicStream(strings.Replace(call, `"name":"f",`, "", 1), args, stop), noName},
+		"Anthropic: arguments":            {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","name":"f","arguments":{"x":1}}`), notRead + `"arguments"`},
+		"Anthropic: no arguments":         {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","name":"f","input":{},"arguments":{},"caller":{"type":"direct"}}`), ""},
+		"Chat: parameters":                {chatURL, chatSent, chat(`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","parameters":{"x":1}}}]`), notRead + `"parameters"`},
+		"Chat: parameters in a stream":    {chatURL, chatSent, chatStream(chunk(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","parameters":{"x":1}}}]`)), notRead + `"parameters"`},
+		"Chat: both":                      {chatURL, chatSent, chat(`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}","parameters":{"x":1}}}]`), ""},
+		"Chat: no arguments":              {chatURL, chatSent, chat(`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}}]`), ""},
+		"Chat: only arguments":            {chatURL, chatSent, chatStream(chunk(`"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]`)), noName},
+		"Chat: function_call, no name":    {chatURL, chatSent, chatStream(chunk(`"function_call":{"arguments":"{}"}`)), noName},
+		"Chat: the name later":            {chatURL, chatSent, chatStream(chunk(`"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{"}}]`), chunk(`"tool_calls":[{"index":0,"function":{"name":"f","arguments":"}"}}]`)), ""},
+		"Chat: an event with a text":      {chatURL, chatSent, chatStream(chunk(`"content":"a"`)+"\n\nevent: lost\ndata: {\"text\":\"lost\"}", chunk(`"content":"b"`)), `an event with data that is not read, as "text"`},
+		"Chat: with a delta":              {chatURL, chatSent, chatStream(chunk(`"content":"a"`), `{"id":"1","object":"chat.completion.chunk","delta":{"content":"lost"}}`), `an event with data that is not read, as "delta"`},
+		"Chat: with a usage":              {chatURL, chatSent, chatStream(chunk(`"content":"a"`), `{"id":"1","object":"chat.completion.chunk","model":"m","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}`), ""},
+		"Chat: no finish reason (QO-25)":  {chatURL, chatSent, "data: " + chunk(`"content":"a"`) + "\n\ndata: [DONE]\n\n", ""},
+		"Responses: no name":              {responses, responsesSent, item(`{"type":"function_call","call_id":"a","arguments":"{}"}`), noName},
+		"Responses: no id":                {responses, responsesSent, item(`{"type":"function_call","name":"f","arguments":"{}"}`), noID},
+		"Responses: parameters":           {responses, responsesSent, item(`{"type":"function_call","call_id":"a","name":"f","parameters":{"x":1}}`), notRead + `"parameters"`},
+		"Responses: arguments of nothing": {responses, responsesSent, item(`{"type":"function_call","call_id":"a","name":"f","arguments":"{}","output":null,"content":[]}`), ""},
+		"Bedrock: no name":                {converse, converseSent, use(`{"toolUseId":"a","input":{}}`), noName},
+		"Bedrock: arguments":              {converse, converseSent, use(`{"toolUseId":"a","name":"f","arguments":{"x":1}}`), notRead + `"arguments"`},
+		"Bedrock: a call":                 {converse, converseSent, use(`{"toolUseId":"a","name":"f","input":{}}`), ""},
+		"Ollama: no name":                 {ollama, chatSent, local(`{"function":{"arguments":{"x":1}}}`), noName},
+		"Ollama: parameters":              {ollama, chatSent, local(`{"function":{"name":"f","parameters":{"x":1}}}`), notRead + `"parameters"`},
+		"Ollama: no id":                   {ollama, chatSent, local(`{"function":{"name":"f","arguments":{"x":1}}}`), ""},
+	} {
+		isReported(t, name+", over HTTP", typed(c.url, c.sent, c.got), c.want)
+		if strings.HasPrefix(c.got, "[") { // a bare array is of several responses
+			continue
+		}
+		isReported(t, name+", bare", c.got, c.want)
+	}
+	after := chatStream(chunk(`"content":"a"`)) + "data: " + chunk(`"content":"lost"`) + "\n\n"
+	isReported(t, "after [DONE]", typed(chatURL, chatSent, after), "content after [DONE]")
+	isReported(t, "nothing after [DONE]", typed(chatURL, chatSent, chatStream(chunk(`"content":"a"`))+"data: [DONE]\n\n"), "")
+}
+
+// Arguments and results in members that their form does not have are reported, in a list of messages and over HTTP.
+func TestDroppedArgumentsAndResultsAreReported(t *testing.T) {
+	const anthropicDone = `{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"d"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
+	const chatDone = `{"choices":[{"message":{"role":"assistant","content":"d"},"finish_reason":"stop"}]}`
+	const itemsDone = `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"d"}]}]}`
+	const geminiDone = `{"candidates":[{"content":{"role":"model","parts":[{"text":"d"}]},"finishReason":"STOP"}]}`
+	const converseDone = `{"output":{"message":{"role":"assistant","content":[{"text":"d"}]}},"stopReason":"end_turn"}`
+	blocks := func(call, result string) string {
+		return `{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f",` + call + `}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"` + result + `}]}`
+	}
+	items := func(call, result string) string {
+		return `{"type":"message","role":"user","content":"q"},{"type":"function_call","call_id":"a","name":"f",` + call + `},{"type":"function_call_output","call_id":"a",` + result + `}`
+	}
+	chat := func(call, result string) string {
+		return `{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f",` + call + `}}]},{"role":"tool","tool_call_id":"a",` + result + `}`
+	}
+	contents := func(call, result string) string {
+		return `{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{` + call + `}]},{"role":"user","parts":[{"functionResponse":{"name":"f",` + result + `}}]}`
+	}
+	uses := func(call, result string) string {
+		return `{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f",` + call + `}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"a",` + result + `}}]}`
+	}
+	const noContent, notRead = "has no content that looptape reads; it has data as ", `the call of "f" has data that is not read, as `
+	for name, c := range map[string]struct{ url, member, messages, done, want string }{
+		"Anthropic: output":     {anthropic, "messages", blocks(`"input":{}`, `,"output":"lost"`), anthropicDone, noContent + `"output"`},
+		"Anthropic: no content": {anthropic, "messages", blocks(`"input":{}`, `,"cache_control":{"type":"ephemeral"}`), anthropicDone, ""},
+		"Anthropic: both":       {anthropic, "messages", blocks(`"input":{"x":1},"arguments":{"x":1}`, `,"content":"r","output":"r"`), anthropicDone, ""},
+		"Responses: content":    {responses, "input", items(`"arguments":"{}"`, `"content":"lost"`), itemsDone, noContent + `"content"`},
+		"Responses: parameters": {responses, "input", items(`"parameters":{"x":1}`, `"output":"r"`), itemsDone, notRead + `"parameters"`},
+		"Responses: no output":  {responses, "input", items(`"arguments":"{}","id":"i","status":"completed"`, `"output":"","status":"completed"`), itemsDone, ""},
+		"Chat: parameters":      {chatURL, "messages", chat(`"parameters":{"x":1}`, `"content":"r"`), chatDone, notRead + `"parameters"`},
+		"Chat: a result":        {chatURL, "messages", chat(`"arguments":"{}"`, `"content":"","result":"lost"`), chatDone, noContent + `"result"`},
+		"Chat: no content":      {chatURL, "messages", chat(`"arguments":"{}"`, `"content":"","name":"f"`), chatDone, ""},
+		"Gemini: arguments":     {gemini, "contents", contents(`"functionCall":{"name":"f","arguments":{"x":1}}`, `"response":{"r":1}`), geminiDone, notRead + `"arguments"`},
+		"Gemini: a text":        {gemini, "contents", contents(`"functionCall":{"name":"f","args":{"x":1}},"text":"lost"`, `"response":{"r":1}`), geminiDone, notRead + `"text"`},
+		"Gemini: output":        {gemini, "contents", contents(`"functionCall":{"name":"f","args":{"x":1}}`, `"output":"lost"`), geminiDone, noContent + `"output"`},
+		"Gemini: no response":   {gemini, "contents", contents(`"functionCall":{"name":"f"},"thoughtSignature":"AA=="`, `"response":{},"scheduling":"SILENT"`), geminiDone, ""},
+		"Bedrock: output":       {converse, "messages", uses(`"input":{}`, `"output":"lost"`), converseDone, noContent + `"output"`},
+		"Bedrock: arguments":    {converse, "messages", uses(`"arguments":{"x":1}`, `"content":[{"text":"r"}]`), converseDone, notRead + `"arguments"`},
+		"Bedrock: no content":   {converse, "messages", uses(`"input":{}`, `"content":[],"status":"success"`), converseDone, ""},
+	} {
+		isReported(t, name+", over HTTP", typed(c.url, `{"model":"m","max_tokens":9,"`+c.member+`":[`+c.messages+`]}`, c.done), c.want)
+		isReported(t, name+", in a list", `[`+c.messages+`]`, c.want)
+	}
+}
+
+// A call without a name in the last message, which no client sent back, is reported in lists and spans.
+func TestUnnamedCallOfTheLastMessage(t *testing.T) {
+	list := func(name string) string {
+		return `[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{` + name + `"arguments":"{}"}}]}]`
+	}
+	span := func(name string) string {
+		return `{"openinference.span.kind":"LLM","llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"q","llm.output_messages.0.message.role":"assistant",` +
+			`"llm.output_messages.0.message.tool_calls.0.tool_call.id":"a",` + name + `"llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments":"{}"}`
+	}
+	const noName = "the response has a call without the name of a tool"
+	isReported(t, "list", list(""), noName)
+	isReported(t, "list with a name", list(`"name":"f",`), "")
+	isReported(t, "span", span(""), noName)
+	isReported(t, "span with a name", span(`"llm.output_messages.0.message.tool_calls.0.tool_call.function.name":"f",`), "")
+}
