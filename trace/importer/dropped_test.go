@@ -3,6 +3,8 @@ package importer_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/looptape/looptape/trace/importer"
 )
 
 const (
@@ -177,4 +179,40 @@ func TestUnnamedCallOfTheLastMessage(t *testing.T) {
 	isReported(t, "list with a name", list(`"name":"f",`), "")
 	isReported(t, "span", span(""), noName)
 	isReported(t, "span with a name", span(`"llm.output_messages.0.message.tool_calls.0.tool_call.function.name":"f",`), "")
+}
+
+// The members of a bare request of Ollama or Cohere show its protocol, whose rules decide the level of a violation.
+func TestProtocolOfBareRequest(t *testing.T) {
+	request := func(members string) string {
+		return `{"model":"command-a","messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"a","content":"r"},{"role":"user","content":"q"}]` + members + `}`
+	}
+	for members, want := range map[string]string{
+		`,"options":{"num_ctx":1}`:                       "ollama-chat",
+		`,"keep_alive":"5m"`:                             "ollama-chat",
+		`,"options":{"a":1}`:                             "", // of another tool
+		`,"safety_mode":"OFF","documents":[]`:            "cohere-chat",
+		`,"documents":[{"data":"d"}]`:                    "cohere-chat",
+		`,"citation_options":{"mode":"fast"}`:            "cohere-chat",
+		`,"stream":true,"temperature":0,"max_tokens":99`: "",
+	} {
+		s, err := importer.Open("file", strings.NewReader(request(members)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for run, err := range s.Runs() {
+			if err != nil || run.Protocol != want || run.Unknown != nil {
+				t.Errorf("%s: protocol %q, unknown %v, error %v; want %q", members, run.Protocol, run.Unknown, err, want)
+			}
+		}
+	}
+}
+
+// A content of Gemini in a list may have no role; a message of another tool may not.
+func TestContentWithoutRole(t *testing.T) {
+	list := func(last string) string {
+		return `[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},` + last + `]`
+	}
+	isReported(t, "result", list(`{"parts":[{"functionResponse":{"name":"f","response":{"r":1}}}]}`), "")
+	isReported(t, "unknown part", list(`{"parts":[{"quantum":{"r":1}}]}`), `"quantum"`)
+	isReported(t, "another message", list(`{"parts":[{"functionResponse":{"name":"f","response":{"r":1}}}],"kind":"request"}`), "the message has no role")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -139,6 +140,26 @@ func (r *Run) isRequest(others ...string) bool {
 	n := len(r.Messages)
 	answered := n > 0 && r.Messages[n-1].Role == llm.RoleAssistant
 	return !has(recordMembers) && (has(parameters) || has(others) && !answered)
+}
+
+// requestProtocol returns the protocol of a request in the form of Chat Completions that has members of Ollama
+// (https://github.com/ollama/ollama/blob/main/docs/api.md) or Cohere (https://docs.cohere.com/v2/reference/chat);
+// empty if it has none.
+func (r *Run) requestProtocol() string {
+	model, ok := tree.Text(r.Meta["model"])
+	if !ok {
+		return ""
+	}
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return !tree.IsNull(r.Meta[name]) })
+	}
+	switch {
+	case has("keep_alive", "done_reason"), tree.First(r.Meta["options"], "num_ctx", "num_predict", "num_keep", "temperature", "top_p", "top_k", "min_p", "seed", "stop", "repeat_penalty") != nil:
+		return "ollama-chat"
+	case has("safety_mode", "strict_tools", "citation_options"), has("documents") && strings.HasPrefix(model, "command"):
+		return "cohere-chat"
+	}
+	return ""
 }
 
 var (

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -66,7 +67,7 @@ func Messages(d *jsonio.Dec, run *Run) {
 	default:
 		d.Fail("expected a list of messages or an object with one")
 	}
-	run.Protocol = reader.Protocol
+	run.Protocol = cmp.Or(reader.Protocol, run.requestProtocol())
 }
 
 // actions returns the expected calls of a task of tau-bench, from the member info of a run.

@@ -140,7 +140,7 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 		d.Fail("the message has no role, and its type " + strconv.Quote(f.kind) + " is not an item of Responses that looptape reads")
 		return messages
 	}
-	if f.role == "" {
+	if f.role == "" && (!f.isContent || tree.Without(json.RawMessage(whole), "role", "parts") != nil) { // which a Content may omit
 		d.Fail("the message has no role")
 		return messages
 	}
