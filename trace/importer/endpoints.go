@@ -147,6 +147,9 @@ func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 	if input := tree.Member(object, "input"); strings.HasSuffix(path, "/predictions") && !strings.Contains(path, "embed") && len(input) > 0 && input[0] == '{' {
 		return tree.First(input, slices.Concat(prompts, inputPrompts)...) != nil && tree.First(input, mediaParameters...) == nil
 	}
+	if isBatch(object) || isPrediction(path, object, answer) {
+		return true
+	}
 	if isOtherEndpoint(path) {
 		return false
 	}
@@ -158,6 +161,30 @@ func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 	return isModel || tree.First(object, requestParameters...) != nil || tree.First(tree.Member(object, "parameters"), requestParameters...) != nil ||
 		jsonio.ValidSyntax(first) && tree.First(first, generated...) != nil
 }
+
+// isBatch reports whether the body of a request has whole requests to a model, as a batch of Anthropic has.
+func isBatch(object json.RawMessage) bool {
+	params := tree.Member(tree.Element(tree.Member(object, "requests"), "0"), "params")
+	return tree.Member(params, "model") != nil && tree.First(params, prompts...) != nil
+}
+
+// isPrediction reports whether a request at a path of predictions, which other models have as well, is to one that
+// generates text: it has a limit of tokens, or is to a model of Vertex AI with a prompt and without an image in the
+// response.
+func isPrediction(path string, object, answer json.RawMessage) bool {
+	if strings.Contains(path, "embed") || !strings.HasSuffix(path, "predict") {
+		return false
+	}
+	if tree.First(object, prompts...) != nil && tree.First(object, requestParameters...) != nil {
+		return true
+	}
+	instance, parameters := tree.Element(tree.Member(object, "instances"), "0"), tree.Member(object, "parameters")
+	isMedia := tree.First(parameters, vertexMedia...) != nil || tree.First(tree.Element(tree.Member(answer, "predictions"), "0"), vertexMedia...) != nil
+	return strings.Contains(path, "/models/") && tree.First(instance, "prompt", "messages") != nil && tree.First(instance, "image", "video") == nil && !isMedia
+}
+
+// vertexMedia are members of requests and responses of models of Vertex AI for images, videos and music.
+var vertexMedia = []string{"sampleCount", "aspectRatio", "bytesBase64Encoded", "mimeType", "gcsUri", "storageUri"}
 
 // isWithoutText reports whether a response is known to have no text of a model: it has images, embeddings or
 // classes, or an output of URLs or numbers.
