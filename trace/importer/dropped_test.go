@@ -58,7 +58,7 @@ func TestDroppedResponsesAreReported(t *testing.T) {
 	local := func(call string) string {
 		return `{"model":"m","message":{"role":"assistant","content":"","tool_calls":[` + call + `]},"done":true,"done_reason":"stop"}`
 	}
-	const noName, noID, notRead = "the response has a call without the name of a tool", "the response has a call without an id", "has data that is not read, as "
+	const noName, notRead = "the response has a call without the name of a tool", "has data that is not read, as "
 	for name, c := range map[string]struct{ url, sent, got, want string }{
 		"Gemini: blocks":                  {gemini, geminiSent, content(`{"role":"model","blocks":[{"functionCall":{"name":"f"}}]}`), `the unknown member "blocks"`},
 		"Gemini: a message":               {gemini, geminiSent, `{"candidates":[{"message":{"role":"model","parts":[{"text":"a"}]},"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP"}]}`, `the unknown member "message"`},
@@ -82,7 +82,7 @@ func TestDroppedResponsesAreReported(t *testing.T) {
 		"Anthropic: all deltas":           {anthropic, anthropicSent, anthropicStream(`{"type":"ping"}`, start, text, `{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"type":"x"}}}`, stop, call, args, stop), ""},
 		"Anthropic: no start of a text":   {anthropic, anthropicSent, anthropicStream(text, stop), ""}, // which is read
 		"Anthropic: no name":              {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","input":{}}`), noName},
-		"Anthropic: no id":                {anthropic, anthropicSent, block(`{"type":"tool_use","name":"f","input":{}}`), noID},
+		"Anthropic: no id":                {anthropic, anthropicSent, block(`{"type":"tool_use","name":"f","input":{}}`), ""},
 		"Anthropic: no name in a stream":  {anthropic, anthropicSent, anthropicStream(strings.Replace(call, `"name":"f",`, "", 1), args, stop), noName},
 		"Anthropic: arguments":            {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","name":"f","arguments":{"x":1}}`), notRead + `"arguments"`},
 		"Anthropic: no arguments":         {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","name":"f","input":{},"arguments":{},"caller":{"type":"direct"}}`), ""},
@@ -98,7 +98,7 @@ func TestDroppedResponsesAreReported(t *testing.T) {
 		"Chat: with a usage":              {chatURL, chatSent, chatStream(chunk(`"content":"a"`), `{"id":"1","object":"chat.completion.chunk","model":"m","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}`), ""},
 		"Chat: no finish reason (QO-25)":  {chatURL, chatSent, "data: " + chunk(`"content":"a"`) + "\n\ndata: [DONE]\n\n", ""},
 		"Responses: no name":              {responses, responsesSent, item(`{"type":"function_call","call_id":"a","arguments":"{}"}`), noName},
-		"Responses: no id":                {responses, responsesSent, item(`{"type":"function_call","name":"f","arguments":"{}"}`), noID},
+		"Responses: no id":                {responses, responsesSent, item(`{"type":"function_call","name":"f","arguments":"{}"}`), ""},
 		"Responses: parameters":           {responses, responsesSent, item(`{"type":"function_call","call_id":"a","name":"f","parameters":{"x":1}}`), notRead + `"parameters"`},
 		"Responses: arguments of nothing": {responses, responsesSent, item(`{"type":"function_call","call_id":"a","name":"f","arguments":"{}","output":null,"content":[]}`), ""},
 		"Bedrock: no name":                {converse, converseSent, use(`{"toolUseId":"a","input":{}}`), noName},

@@ -46,7 +46,7 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 		unreadEvents(protocol, text, read, add)
 	}
 	if r != nil && !unknownCalls {
-		unreadCalls(protocol, r, add)
+		unreadCalls(r, add)
 	}
 	if n > 1 {
 		unread = slices.Insert(unread, 0, fmt.Sprintf("the response has %d alternatives, and only the first is read", n))
@@ -54,15 +54,11 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 	return unread
 }
 
-// unreadCalls adds calls of the client without a name, and without an id in a protocol in which each has one.
-func unreadCalls(protocol string, r *llm.Response, add func(format string, args ...any)) {
-	hasIDs := slices.Contains([]string{"anthropic-messages", "bedrock-converse", "openai-responses"}, protocol)
+// unreadCalls adds calls of the client without a name. A client may give an id to a call without one.
+func unreadCalls(r *llm.Response, add func(format string, args ...any)) {
 	for _, call := range r.Message().Calls() {
 		if call.Name == "" {
 			add("the response has a call without the name of a tool")
-		}
-		if hasIDs && call.ID == "" {
-			add("the response has a call without an id")
 		}
 	}
 }
