@@ -70,6 +70,14 @@ func text(s string) any {
 	return []string{"base64", base64.StdEncoding.EncodeToString([]byte(s))}
 }
 
+// viewSystem is the text of a system prompt. Version 1 has no parts, and no marks.
+func viewSystem(s llm.System) any {
+	if slices.Equal(s, llm.SystemText(s.Text())) {
+		return text(s.Text())
+	}
+	return s
+}
+
 // values is a view with values by position.
 type values = []any
 
@@ -228,7 +236,7 @@ func viewBody(body trace.Body) values {
 		for _, k := range slices.Sorted(maps.Keys(b.Extra)) {
 			extra = append(extra, values{k, b.Extra[k]})
 		}
-		return values{text(b.Model), text(b.System), viewTools(b.Tools), formatWord(b.ToolChoice.Mode), text(b.ToolChoice.Name), viewSettings(b.Settings), extra}
+		return values{text(b.Model), viewSystem(b.System), viewTools(b.Tools), formatWord(b.ToolChoice.Mode), text(b.ToolChoice.Name), viewSettings(b.Settings), extra}
 	case trace.ModelRequest:
 		return values{b.PrefixMessages, viewMessages(b.NewMessages)}
 	case trace.ModelDelta:
@@ -968,7 +976,7 @@ func viewValue(t *testing.T, path string) any {
 		for _, k := range slices.Sorted(maps.Keys(r.Extra)) {
 			extra = append(extra, values{k, r.Extra[k]})
 		}
-		return values{r.Model, r.System, viewMessages(r.Messages), viewTools(r.Tools), formatWord(r.ToolChoice.Mode), r.ToolChoice.Name, formatWord(r.ResponseMode), viewSettings(r.Settings), extra}
+		return values{r.Model, viewSystem(r.System), viewMessages(r.Messages), viewTools(r.Tools), formatWord(r.ToolChoice.Mode), r.ToolChoice.Name, formatWord(r.ResponseMode), viewSettings(r.Settings), extra}
 	case "history.json":
 		return viewHistory(got(history.Import(value[history.Snapshot](t, path)))(t, path))
 	case "layers.json":

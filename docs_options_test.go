@@ -75,7 +75,7 @@ var matrix = []option{
 	{name: "call_order"},
 	{name: "gate_mode", here: "with `Config.Concurrency` 1"},
 	{name: "stop_default", here: "`deepagents.Fill` sets no `Config.MaxSteps` with `Config.StopWhen`", otherwise: "added", own: map[string]string{"deepagents": "replace"}},
-	{name: "cache_mark", here: "where the system prompt has a cache mark", otherwise: "none", own: map[string]string{"agentloop": "after_stable_prefix"}, open: true},
+	{name: "cache_mark", here: "`llm.SystemPart.CacheMark`, set by `Hooks.BeforeStep`; `agentloop.Settings.Cache`", otherwise: "none", own: map[string]string{"agentloop": "after_stable_prefix"}},
 	{name: "model_session", here: "whether a session with the model lasts for a call or for a run", otherwise: "per call", own: map[string]string{"reactagent": "per run"}, open: true},
 }
 

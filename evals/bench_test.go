@@ -20,7 +20,7 @@ func traceRun(t testing.TB) []byte {
 	result := llm.ToolResult{ID: "c", Content: []llm.Part{llm.Text{Text: strings.Repeat("some words of a page ", 20)}}}
 	bodies := []trace.Body{
 		trace.RunStart{},
-		trace.ModelConfig{System: "You are helpful."},
+		trace.ModelConfig{System: llm.SystemText("You are helpful.")},
 	}
 	next := []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is on page 7?"}}}}
 	for step := range 8 {

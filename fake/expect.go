@@ -94,7 +94,7 @@ func (e *Expect) diff(req *llm.Request, withFlags bool) string {
 		d.equal("role of the last message", string(e.Role), string(last.Role))
 	}
 	d.contain("text of the last message", e.Text, last.Text())
-	d.contain("system", e.System, req.System)
+	d.contain("system", e.System, req.System.Text())
 	if e.Tools != nil {
 		var names []string
 		for _, t := range req.Tools {

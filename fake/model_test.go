@@ -134,7 +134,7 @@ func TestRepeat(t *testing.T) {
 
 func TestExpect(t *testing.T) {
 	req := &llm.Request{
-		System:   "be brief",
+		System:   llm.SystemText("be brief"),
 		Messages: []llm.Message{llm.User("hi"), llm.ToolResults(llm.ToolResult{ID: "a", Content: []llm.Part{llm.Text{Text: "one"}}}, llm.ToolResult{ID: "b", IsError: true})},
 		Tools:    []llm.Tool{{Name: "f"}, {Name: "g"}},
 	}

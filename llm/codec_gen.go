@@ -162,7 +162,7 @@ func (c coder) reasoningDelta(dst jsonio.Out, v *ReasoningDelta) jsonio.Out {
 func (c coder) request(dst jsonio.Out, v *Request) jsonio.Out {
 	for again := true; again; again = c.Next(v1Request) {
 		dst = c.Text(dst, "model", &v.Model)
-		dst = c.OptionalText(dst, "system", &v.System)
+		dst = c.system(dst, "system", &v.System)
 		dst = messageCodec.List(c.Coder, dst, "messages", &v.Messages)
 		dst = toolCodec.ListOrNil(c.Coder, dst, "tools", &v.Tools)
 		dst = c.toolChoice(dst, "tool_choice", &v.ToolChoice)
@@ -183,6 +183,14 @@ func (c coder) settings(dst jsonio.Out, v *Settings) jsonio.Out {
 		dst = c.BoolPointer(dst, "parallel_tool_calls", &v.ParallelToolCalls)
 		dst = c.OptionalText(dst, "reasoning_effort", &v.ReasoningEffort)
 		dst = c.Raw(dst, "output_schema", &v.OutputSchema)
+	}
+	return dst
+}
+
+func (c coder) systemPart(dst jsonio.Out, v *SystemPart) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Text(dst, "text", &v.Text)
+		dst = c.OptionalBool(dst, "cache_mark", &v.CacheMark)
 	}
 	return dst
 }

@@ -18,9 +18,14 @@ var (
 	toolCodec     = jsonio.Codec[Tool]{Encode: Tool.AppendJSON, Decode: readTool}
 	settingsCodec = jsonio.Codec[Settings]{Encode: Settings.AppendJSON, Decode: readSettings}
 
+	systemPartCodec = jsonio.Codec[SystemPart]{
+		Encode: appendSystemPart, Decode: readSystemPart,
+		Text: SystemPart.plain, OfText: func(text string) SystemPart { return SystemPart{Text: text} },
+	}
+
 	// Package trace has the types of these codecs within its events.
 	_ = jsonio.Register(
-		messageCodec, toolCodec, settingsCodec,
+		messageCodec, toolCodec, settingsCodec, systemPartCodec,
 		jsonio.Codec[[]Part]{Decode: readParts},
 		jsonio.Codec[ToolResult]{Encode: appendResult, Decode: readResult},
 		jsonio.Codec[Usage]{Encode: Usage.AppendJSON, Decode: readUsage},
@@ -72,6 +77,22 @@ func (c *ToolChoice) UnmarshalText(b []byte) error {
 		return fmt.Errorf("llm: unknown tool choice %q: want auto, required, none or tool:NAME", b)
 	}
 	return nil
+}
+
+// system codes a system prompt: a string if it is one text without a mark.
+func (c coder) system(dst jsonio.Out, key string, v *System) jsonio.Out {
+	return systemPartCodec.TextOrList(c.Coder, dst, key, (*[]SystemPart)(v))
+}
+
+func (p SystemPart) plain() string {
+	if p.CacheMark {
+		return ""
+	}
+	return p.Text
+}
+
+func appendSystemPart(p SystemPart, dst []byte) []byte {
+	return append(encoder.systemPart(append(dst, '{'), &p), '}')
 }
 
 // AppendJSON appends the message's JSON.
@@ -168,6 +189,8 @@ func readTool(c *jsonio.Coder) Tool         { return decoded(c, coder.tool) }
 func readRequest(c *jsonio.Coder) Request   { return decoded(c, coder.request) }
 func readSettings(c *jsonio.Coder) Settings { return decoded(c, coder.settings) }
 func readResult(c *jsonio.Coder) ToolResult { return decoded(c, coder.toolResult) }
+
+func readSystemPart(c *jsonio.Coder) SystemPart { return decoded(c, coder.systemPart) }
 
 func appendResult(r ToolResult, dst []byte) []byte { return appendPart(dst, r) }
 

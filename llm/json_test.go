@@ -92,11 +92,19 @@ func anySettings() *rapid.Generator[llm.Settings] {
 	})
 }
 
+func anySystem() *rapid.Generator[llm.System] {
+	part := rapid.Custom(func(t *rapid.T) llm.SystemPart {
+		return llm.SystemPart{Text: anyText().Draw(t, "text"), CacheMark: rapid.Bool().Draw(t, "mark")}
+	})
+	list := rapid.Map(rapid.SliceOfN(part, 0, 3), func(list []llm.SystemPart) llm.System { return list })
+	return rapid.OneOf(rapid.Map(anyText(), llm.SystemText), list)
+}
+
 func anyRequest() *rapid.Generator[llm.Request] {
 	choices := []llm.ToolChoice{{}, {Mode: llm.ChooseNone}, {Mode: llm.ChooseRequired}, {Mode: llm.ChooseTool, Name: "x"}, {Mode: llm.ChooseTool, Name: "\xff"}, {Mode: llm.ChooseTool}}
 	return rapid.Custom(func(t *rapid.T) llm.Request {
 		r := llm.Request{
-			Model: anyText().Draw(t, "model"), System: anyText().Draw(t, "system"), Messages: rapid.SliceOfN(anyMessage(), 0, 3).Draw(t, "messages"), Tools: rapid.SliceOfN(anyTool(), 0, 3).Draw(t, "tools"),
+			Model: anyText().Draw(t, "model"), System: anySystem().Draw(t, "system"), Messages: rapid.SliceOfN(anyMessage(), 0, 3).Draw(t, "messages"), Tools: rapid.SliceOfN(anyTool(), 0, 3).Draw(t, "tools"),
 			ToolChoice: rapid.SampledFrom(choices).Draw(t, "choice"), ResponseMode: rapid.SampledFrom([]llm.ResponseMode{llm.Streaming, llm.NonStreaming}).Draw(t, "delivery"), Settings: anySettings().Draw(t, "settings"),
 		}
 		for _, k := range rapid.SliceOfN(utf8Text(), 0, 3).Draw(t, "extra") {
@@ -240,8 +248,13 @@ func TestJSONForms(t *testing.T) {
 		{"no settings", llm.Settings{}, `{}`},
 		{"settings", llm.Settings{MaxTokens: 5, Temperature: new(0.0), StopSequences: []string{"a", "b"}, ParallelToolCalls: new(true)}, `{"max_tokens":5,"temperature":0,"stop_sequences":["a","b"],"parallel_tool_calls":true}`},
 		{"an empty request", &llm.Request{}, `{"model":"","messages":[]}`},
+		{"a system prompt of no parts", &llm.Request{System: llm.System{}}, `{"model":"","messages":[]}`},
+		{"a system prompt that is not UTF-8", &llm.Request{System: llm.SystemText("\xff")}, `{"model":"","system_b64":"/w==","messages":[]}`},
+		{"a system prompt with a mark", &llm.Request{System: llm.System{{Text: "s", CacheMark: true}}}, `{"model":"","system":[{"text":"s","cache_mark":true}],"messages":[]}`},
+		{"a system prompt of two parts", &llm.Request{System: llm.System{{Text: "s"}, {Text: "\xff"}}}, `{"model":"","system":[{"text":"s"},{"text_b64":"/w=="}],"messages":[]}`},
+		{"an empty part", &llm.Request{System: llm.System{{}}}, `{"model":"","system":[{"text":""}],"messages":[]}`},
 		{"a request", &llm.Request{
-			Model: "m", System: "s", Messages: []llm.Message{{Role: "user"}, {Role: "tool"}}, Tools: []llm.Tool{{Name: "t"}, {Name: "u"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "t"},
+			Model: "m", System: llm.SystemText("s"), Messages: []llm.Message{{Role: "user"}, {Role: "tool"}}, Tools: []llm.Tool{{Name: "t"}, {Name: "u"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "t"},
 			ResponseMode: llm.NonStreaming, Settings: llm.Settings{Seed: new(int64(1))}, Extra: map[string]json.RawMessage{"b": nil, "a": json.RawMessage("1")},
 		}, `{"model":"m","system":"s","messages":[{"role":"user","parts":[]},{"role":"tool","parts":[]}],"tools":[{"name":"t"},{"name":"u"}],"tool_choice":"tool:t","response_mode":"buffered","settings":{"seed":1},"extra":{"a":1,"b":null}}`},
 	} {

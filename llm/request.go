@@ -1,11 +1,14 @@
 package llm
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Request is a request to a model.
 type Request struct {
-	Model    string    `json:"model"`            // the provider's name of the model; may be empty
-	System   string    `json:"system,omitempty"` // the system prompt, which is not in Messages
+	Model    string    `json:"model"`                           // the provider's name of the model; may be empty
+	System   System    `json:"system,omitempty" codec:"system"` // the system prompt, which is not in Messages
 	Messages []Message `json:"messages"`
 	Tools    []Tool    `json:"tools,omitzero"`
 	// ToolChoice specifies whether the model may, must or must not call tools.
@@ -16,6 +19,43 @@ type Request struct {
 	// Extra contains members that only one provider defines, by their names. Adapters merge them
 	// into the body.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
+}
+
+// System is a system prompt: its parts in order. Most prompts are one part without a mark; see
+// [SystemText].
+type System []SystemPart
+
+// SystemPart is a part of a system prompt.
+//
+//gencodec:inline
+type SystemPart struct {
+	Text string `json:"text"`
+	// CacheMark asks the provider to cache the request up to the end of this part. Adapters of
+	// providers without such marks send the same text without it.
+	CacheMark bool `json:"cache_mark,omitempty"`
+}
+
+// SystemText returns a system prompt of one part without a mark; nil for an empty text.
+func SystemText(text string) System {
+	if text == "" {
+		return nil
+	}
+	return System{{Text: text}}
+}
+
+// Text joins the parts that are not empty by empty lines. This is the system prompt of a provider
+// without parts.
+func (s System) Text() string {
+	if len(s) == 1 {
+		return s[0].Text
+	}
+	var texts []string
+	for _, p := range s {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
 }
 
 // Settings are the generation parameters of a model call. nil and 0 mean the default of the

@@ -94,7 +94,7 @@ func watched(t *testing.T, foreign bool, note func(string)) loop.Config {
 		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 			req := *call.Request
 			req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], llm.User("be brief"))
-			req.System = fmt.Sprint("step ", call.Step)
+			req.System = llm.SystemText(fmt.Sprint("step ", call.Step))
 			call.Request = &req
 			return next(ctx, call)
 		}

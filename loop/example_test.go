@@ -112,7 +112,7 @@ func ExampleMiddleware() {
 	brief := loop.Middleware{Name: "brief", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
 			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-				s.Request.System = "Be brief."
+				s.Request.System = llm.SystemText("Be brief.")
 				return loop.StepChange{Request: s.Request}, nil
 			},
 			BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
@@ -130,7 +130,7 @@ func ExampleMiddleware() {
 		return
 	}
 	res, err := agent.Run(context.Background(), loop.Prompt("How is the weather?"))
-	fmt.Println(model.RecordedRequests()[0].Request.System, res.Steps[0].Results[0].Text(), err)
+	fmt.Println(model.RecordedRequests()[0].Request.System.Text(), res.Steps[0].Results[0].Text(), err)
 	// Output:
 	// Be brief. sunny in Bergen <nil>
 }

@@ -90,7 +90,7 @@ func (r *run) start() error {
 	}
 	r.warnHistory(r.transcript.begin(r.in.Messages, repairable))
 	r.transcript.base = llm.Request{
-		Model: r.cfg.Model, System: r.cfg.System, Tools: r.tools.defs, ToolChoice: r.cfg.ToolChoice,
+		Model: r.cfg.Model, System: llm.SystemText(r.cfg.System), Tools: r.tools.defs, ToolChoice: r.cfg.ToolChoice,
 		ResponseMode: r.cfg.ResponseMode, Settings: r.cfg.Settings,
 	}
 	if r.in.ToolChoice != nil {

@@ -139,7 +139,7 @@ func TestBeforeStep(t *testing.T) {
 		seen = append(seen, s.History())
 		switch s.Step {
 		case 0:
-			s.Request.System, s.Request.Model = "be brief", "small"
+			s.Request.System, s.Request.Model = llm.SystemText("be brief"), "small"
 			return loop.StepChange{Request: s.Request}, s.Emit("mine", []byte(`{"x":1}`))
 		case 1:
 			return loop.StepChange{Decision: loop.Decision{Messages: other}}, nil
@@ -156,10 +156,10 @@ func TestBeforeStep(t *testing.T) {
 	m := model(one, two, text("never"))
 	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}, System: "base"})
 	reqs := m.RecordedRequests()
-	if r := reqs[0].Request; r.System != "be brief" || r.Model != "small" {
+	if r := reqs[0].Request; r.System.Text() != "be brief" || r.Model != "small" {
 		t.Errorf("request 0: %+v", r)
 	}
-	if r := reqs[1].Request; r.System != "base" || r.Model != "" || len(r.Messages) != 1 || r.Messages[0].Text() != "shorter" {
+	if r := reqs[1].Request; r.System.Text() != "base" || r.Model != "" || len(r.Messages) != 1 || r.Messages[0].Text() != "shorter" {
 		t.Errorf("request 1: %+v", r)
 	}
 	if len(reqs) != 2 || res.StopReason != trace.ReasonMiddleware || res.Note != "enough" {

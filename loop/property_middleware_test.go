@@ -79,7 +79,7 @@ func (d *dice) before(h *loop.Hooks, _ loop.Clock) {
 		case 0:
 			s.Request.Tools = nil
 		case 1:
-			s.Request.System = "other"
+			s.Request.System = llm.SystemText("other")
 		case 2:
 			s.Request.ToolChoice = llm.ToolChoice{Mode: llm.ChooseNone}
 		case 3:

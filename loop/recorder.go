@@ -185,7 +185,7 @@ func (r *run) emitRequest(call *modelCall) {
 // equalConfig compares by identity where it can.
 func equalConfig(a, b *trace.ModelConfig) bool {
 	if len(a.Tools) == len(b.Tools) && (len(a.Tools) == 0 || &a.Tools[0] == &b.Tools[0]) &&
-		a.Model == b.Model && a.System == b.System && a.ToolChoice == b.ToolChoice &&
+		a.Model == b.Model && slices.Equal(a.System, b.System) && a.ToolChoice == b.ToolChoice &&
 		len(a.Extra) == 0 && len(b.Extra) == 0 && equalSettings(&a.Settings, &b.Settings) {
 		return true
 	}

@@ -12,12 +12,14 @@ import (
 func TestEqualConfig(t *testing.T) {
 	two := 2.0
 	base := func() trace.ModelConfig {
-		return trace.ModelConfig{Model: "m", System: "s", Tools: []llm.Tool{{Name: "a"}, {Name: "b"}}}
+		return trace.ModelConfig{Model: "m", System: llm.SystemText("s"), Tools: []llm.Tool{{Name: "a"}, {Name: "b"}}}
 	}
 	one := base()
 	for name, change := range map[string]func(*trace.ModelConfig){
 		"model":           func(s *trace.ModelConfig) { s.Model = "n" },
-		"system":          func(s *trace.ModelConfig) { s.System = "t" },
+		"system":          func(s *trace.ModelConfig) { s.System = llm.SystemText("t") },
+		"a cache mark":    func(s *trace.ModelConfig) { s.System = llm.System{{Text: "s", CacheMark: true}} },
+		"parts":           func(s *trace.ModelConfig) { s.System = append(s.System[:1:1], llm.SystemPart{Text: "t"}) },
 		"another tool":    func(s *trace.ModelConfig) { s.Tools = []llm.Tool{{Name: "a"}, {Name: "c"}} },
 		"fewer tools":     func(s *trace.ModelConfig) { s.Tools = s.Tools[:1] },
 		"no tools":        func(s *trace.ModelConfig) { s.Tools = nil },
@@ -57,7 +59,7 @@ func TestEqualSettings(t *testing.T) {
 		MaxTokens: 1, Temperature: &one, TopP: &one, Seed: &seed, StopSequences: []string{"a", "b"}, ParallelToolCalls: &yes,
 		ReasoningEffort: "low", OutputSchema: json.RawMessage(`{}`),
 	}
-	a := trace.ModelConfig{Model: "m", System: "s", Tools: []llm.Tool{{Name: "a"}}, Settings: full}
+	a := trace.ModelConfig{Model: "m", System: llm.SystemText("s"), Tools: []llm.Tool{{Name: "a"}}, Settings: full}
 	b := a
 	if n := testing.AllocsPerRun(10, func() {
 		if !equalConfig(&a, &b) {

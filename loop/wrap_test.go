@@ -576,14 +576,14 @@ func TestStepInfoIsCopied(t *testing.T) {
 		t.Errorf("steps of the events of middleware (-want +got):\n%s", diff)
 	}
 	none := named("empties", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-		s.Request.System, s.Request.Messages = "spoilt", []llm.Message{llm.User("spoilt")}
+		s.Request.System, s.Request.Messages = llm.SystemText("spoilt"), []llm.Message{llm.User("spoilt")}
 		s.Request, s.Steps = nil, nil
 		return loop.StepChange{}, nil
 	}})
 	m := model(text("x"))
 	if _, err := runChecked(t, "no request", m, loop.Config{Middleware: []loop.Middleware{none}}); err != nil {
 		t.Errorf("no request: got %v", err)
-	} else if req := m.RecordedRequests()[0].Request; req.System != "" || len(req.Messages) != 1 || req.Messages[0].Text() != "go" {
+	} else if req := m.RecordedRequests()[0].Request; req.System.Text() != "" || len(req.Messages) != 1 || req.Messages[0].Text() != "go" {
 		t.Errorf("no request: sent %+v", req)
 	}
 }

@@ -253,7 +253,7 @@ func TestProject(t *testing.T) {
 	}
 	u := llm.Usage{InputTokens: 1}
 	evs := in("x",
-		trace.RunStart{}, trace.ModelConfig{Model: "m", System: "s", Extra: map[string]json.RawMessage{"a": opaque}},
+		trace.RunStart{}, trace.ModelConfig{Model: "m", System: llm.SystemText("s"), Extra: map[string]json.RawMessage{"a": opaque}},
 		trace.ModelRequest{PrefixMessages: 1, NewMessages: []llm.Message{message(all)}},
 		trace.ModelResponse{Message: message(all), FinishReason: llm.FinishToolCalls, RawFinishReason: "STOP", FinishMessage: "why", ResponseID: "id", Model: "m", Usage: u},
 		trace.ModelError{Error: trace.Error{Code: "c"}, PartialContent: all, Usage: u},
@@ -267,7 +267,7 @@ func TestProject(t *testing.T) {
 		return llm.Message{Role: llm.RoleAssistant, Parts: bare(call, result)}
 	}
 	want := []trace.Body{
-		trace.RunStart{}, trace.ModelConfig{System: "s"},
+		trace.RunStart{}, trace.ModelConfig{System: llm.SystemText("s")},
 		trace.ModelRequest{PrefixMessages: 1, NewMessages: []llm.Message{plain("c1", "c2")}},
 		trace.ModelResponse{Message: plain("c1", "c2"), FinishReason: llm.FinishStop, Usage: u},
 		trace.ModelError{Error: trace.Error{Code: "c"}, PartialContent: bare("c1", "c2"), Usage: u},

@@ -29,6 +29,7 @@ var (
 	settingsCodec = jsonio.CodecOf[llm.Settings]()
 	usageCodec    = jsonio.CodecOf[llm.Usage]()
 	resultCodec   = jsonio.CodecOf[llm.ToolResult]()
+	promptCodec   = jsonio.CodecOf[llm.SystemPart]()
 	errorCodec    = jsonio.Codec[Error]{Encode: appendError, Decode: readError}
 	parentCodec   = jsonio.Codec[Parent]{Encode: appendParent, Decode: readParent}
 	toolInfoCodec = jsonio.Codec[ToolInfo]{Encode: appendToolInfo, Decode: readToolInfo}
@@ -108,6 +109,10 @@ func (c coder) toolChoice(dst jsonio.Out, key string, v *llm.ToolChoice) jsonio.
 		c.Advance()
 	}
 	return dst
+}
+
+func (c coder) system(dst jsonio.Out, key string, v *llm.System) jsonio.Out {
+	return promptCodec.TextOrList(c.Coder, dst, key, (*[]llm.SystemPart)(v))
 }
 
 func (c coder) resultPart(dst jsonio.Out, key string, v *llm.ToolResult) jsonio.Out {

@@ -190,7 +190,7 @@ func (c coder) historyRewrite(dst jsonio.Out, v *HistoryRewrite) jsonio.Out {
 func (c coder) modelConfig(dst jsonio.Out, v *ModelConfig) jsonio.Out {
 	for again := true; again; again = c.Next(nil) {
 		dst = c.OptionalText(dst, "model", &v.Model)
-		dst = c.OptionalText(dst, "system", &v.System)
+		dst = c.system(dst, "system", &v.System)
 		dst = toolCodec.OptionalList(c.Coder, dst, "tools", &v.Tools)
 		dst = c.toolChoice(dst, "tool_choice", &v.ToolChoice)
 		dst = dst.Unless(settingsCodec.Code(c.Coder, dst, "settings", &v.Settings))

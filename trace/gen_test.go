@@ -38,6 +38,14 @@ func text() *rapid.Generator[string] {
 	)
 }
 
+func system() *rapid.Generator[llm.System] {
+	part := rapid.Custom(func(t *rapid.T) llm.SystemPart {
+		return llm.SystemPart{Text: text().Draw(t, "text"), CacheMark: rapid.Bool().Draw(t, "mark")}
+	})
+	parts := rapid.Map(list(part), func(list []llm.SystemPart) llm.System { return list })
+	return rapid.OneOf(rapid.Map(text(), llm.SystemText), parts)
+}
+
 // name is a string that a form keeps as the name of a member.
 func name() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.SampledFrom([]string{"a", "max_steps", "INV-04", "", "x_b64", "b c", "clock", "tools", "1", "{", "judge", "summary"}), rapid.StringN(0, 6, 20))
@@ -183,7 +191,7 @@ var bodies = map[trace.Kind]func(*rapid.T) trace.Body{
 	trace.KindStepStart: func(*rapid.T) trace.Body { return trace.StepStart{} },
 	trace.KindModelConfig: func(t *rapid.T) trace.Body {
 		return trace.ModelConfig{
-			Model: text().Draw(t, "model"), System: text().Draw(t, "system"), Tools: list(tool()).Draw(t, "tools"),
+			Model: text().Draw(t, "model"), System: system().Draw(t, "system"), Tools: list(tool()).Draw(t, "tools"),
 			ToolChoice: rapid.SampledFrom([]llm.ToolChoice{{}, {Mode: llm.ChooseNone}, {Mode: llm.ChooseRequired}, {Mode: llm.ChooseTool, Name: "a b"}, {Mode: llm.ChooseTool, Name: "\xff"}}).Draw(t, "choice"),
 			Settings:   rapid.SampledFrom([]llm.Settings{{}, {MaxTokens: 5, Temperature: new(0.5), TopP: new(1.0), Seed: new(int64(3)), StopSequences: []string{"x"}, ParallelToolCalls: new(false), ReasoningEffort: "low", OutputSchema: json.RawMessage(`{}`)}}).Draw(t, "settings"),
 			Extra: rapid.Map(dict(name(), rapid.SampledFrom(rawValues)), func(m map[string]string) map[string]json.RawMessage {

@@ -24,7 +24,7 @@ func sample(steps int) []trace.Event {
 		add(trace.StepStart{})
 		attempt = 1
 		if i == 0 {
-			add(trace.ModelConfig{Model: "m-large", System: strings.Repeat("You help customers of a shop. ", 20), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
+			add(trace.ModelConfig{Model: "m-large", System: llm.SystemText(strings.Repeat("You help customers of a shop. ", 20)), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
 		}
 		add(trace.ModelRequest{PrefixMessages: kept, NewMessages: news})
 		kept += len(news)

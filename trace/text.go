@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -214,6 +215,8 @@ func isEmpty(token any) bool {
 		return false
 	case []string:
 		return len(v) == 0
+	case llm.System:
+		return len(v) == 0
 	}
 	return reflect.ValueOf(token).IsZero()
 }
@@ -258,6 +261,24 @@ func (f *formatter) token(key string, token any) {
 		}
 	case llm.Usage:
 		f.usage(v)
+	case llm.System:
+		f.system(v)
+	}
+}
+
+// system appends the text of a system prompt. If it has marks, each part is a text of its own.
+func (f *formatter) system(s llm.System) {
+	if !slices.ContainsFunc(s, func(p llm.SystemPart) bool { return p.CacheMark }) {
+		f.quoted(s.Text())
+		return
+	}
+	for i, p := range s {
+		if i > 0 {
+			f.dst = append(f.dst, ',')
+		}
+		if f.quoted(p.Text); p.CacheMark {
+			f.dst = append(f.dst, "(cache_mark)"...)
+		}
 	}
 }
 

@@ -118,7 +118,7 @@ func memberValue[T any](code func(*jsonio.Coder, jsonio.Out, string, *T) jsonio.
 }
 
 func (f *formatter) modelConfig(b ModelConfig) {
-	f.put("model", b.Model, "system", quoted(b.System))
+	f.put("model", b.Model, "system", b.System)
 	if b.ToolChoice != (llm.ToolChoice{}) {
 		f.put("choice", b.ToolChoice.String())
 	}

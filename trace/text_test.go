@@ -36,7 +36,7 @@ func every() []trace.Event {
 	})
 	at(0, 0, "", trace.StepStart{})
 	at(0, 1, "", trace.ModelConfig{
-		Model: "m-large", System: "Be brief.\nBe kind.", ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "weather"}, Settings: llm.Settings{MaxTokens: 100, Temperature: new(0.0)},
+		Model: "m-large", System: llm.SystemText("Be brief.\nBe kind."), ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "weather"}, Settings: llm.Settings{MaxTokens: 100, Temperature: new(0.0)},
 		Extra: map[string]json.RawMessage{"user": json.RawMessage(`"u1"`)},
 		Tools: []llm.Tool{{Name: "weather", Description: "tells the weather", Parameters: json.RawMessage(`{"type":"object"}`), Strict: new(true)}, {Name: "now"}, {Name: "any", Parameters: json.RawMessage(`true`)}},
 	}, trace.ModelRequest{NewMessages: []llm.Message{llm.User("What is the weather in Paris? \"Now\"")}},
@@ -87,6 +87,27 @@ func TestTextSettings(t *testing.T) {
 		events := []trace.Event{{Run: "r", Step: 1, Attempt: 1, Body: trace.ModelConfig{Model: "m", Settings: c.settings}}}
 		if diff := cmp.Diff(c.want+c.inV1, trace.FormatText(events)+trace.FormatTextV1(events)); diff != "" {
 			t.Errorf("text of both versions (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// A system prompt without a cache mark is one text. With a mark, its parts are separate texts.
+func TestTextSystem(t *testing.T) {
+	for _, c := range []struct {
+		system llm.System
+		want   string
+	}{
+		{nil, ""},
+		{llm.System{}, ""},
+		{llm.SystemText("a"), ` system="a"`},
+		{llm.System{{Text: "a"}, {Text: "b"}}, ` system="a\n\nb"`},
+		{llm.System{{Text: "a", CacheMark: true}}, ` system="a"(cache_mark)`},
+		{llm.System{{Text: "a", CacheMark: true}, {Text: "b\n"}}, ` system="a"(cache_mark),"b\n"`},
+		{llm.System{{Text: "a"}, {Text: "", CacheMark: true}}, ` system="a",""(cache_mark)`},
+	} {
+		got := trace.FormatText([]trace.Event{{Run: "r", Step: 1, Attempt: 1, Body: trace.ModelConfig{Model: "m", System: c.system}}})
+		if diff := cmp.Diff("model.config    r:1 model=m"+c.want+"\n", got); diff != "" {
+			t.Errorf("text of %+v (-want +got):\n%s", c.system, diff)
 		}
 	}
 }

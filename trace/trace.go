@@ -187,7 +187,7 @@ type StepStart struct{}
 // purpose and each request that changes the configuration.
 type ModelConfig struct {
 	Model      string         `json:"model,omitempty"`
-	System     string         `json:"system,omitempty"` // the system prompt
+	System     llm.System     `json:"system,omitempty" codec:"system"` // the system prompt
 	Tools      []llm.Tool     `json:"tools,omitempty"`
 	ToolChoice llm.ToolChoice `json:"tool_choice,omitzero" codec:"toolChoice"` // auto, required, none or tool:NAME
 	Settings   llm.Settings   `json:"settings,omitzero"`

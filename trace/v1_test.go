@@ -15,6 +15,12 @@ import (
 // word of the format.
 func recorded() []trace.Event {
 	evs := append(every(), full()...)
+	for i, ev := range evs {
+		if config, ok := ev.Body.(trace.ModelConfig); ok {
+			config.System = llm.SystemText(config.System.Text()) // without marks, which version 1 does not have
+			evs[i].Body = config
+		}
+	}
 	add := func(purpose trace.Purpose, bodies ...trace.Body) {
 		for _, b := range bodies {
 			evs = append(evs, trace.Event{Run: "words", Purpose: purpose, Body: b})

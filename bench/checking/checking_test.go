@@ -184,7 +184,7 @@ func traceFile(tb testing.TB, steps, calls int) []byte {
 	respond := func(m llm.Message, finish llm.FinishReason) {
 		add(0, trace.StepStart{})
 		if kept == 0 {
-			add(1, trace.ModelConfig{Model: "m-large", System: strings.Repeat("You help customers of a shop. ", 20), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
+			add(1, trace.ModelConfig{Model: "m-large", System: llm.SystemText(strings.Repeat("You help customers of a shop. ", 20)), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
 		}
 		add(1, trace.ModelRequest{PrefixMessages: kept, NewMessages: messages})
 		kept += len(messages)

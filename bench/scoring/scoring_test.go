@@ -111,7 +111,7 @@ func written(b *testing.B, lines, steps int) (suite string, size int64) {
 func run(b *testing.B, steps int) []byte {
 	b.Helper()
 	result := llm.ToolResult{ID: "c", Content: []llm.Part{llm.Text{Text: strings.Repeat("some words of a page ", 20)}}}
-	bodies := []trace.Body{trace.RunStart{}, trace.ModelConfig{System: "You are helpful."}}
+	bodies := []trace.Body{trace.RunStart{}, trace.ModelConfig{System: llm.SystemText("You are helpful.")}}
 	next := []llm.Message{llm.User("What is on page 7?")}
 	for step := range steps {
 		response := llm.Assistant(llm.ToolCall{ID: "c", Name: "page", Arguments: `{"n":7}`})

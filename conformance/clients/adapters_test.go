@@ -42,7 +42,7 @@ func TestAdapters(t *testing.T) {
 func (a adapter) play(t *testing.T, base string, stream bool) (steps []step) {
 	client := &protocol.Client{Protocol: a.protocol, BaseURL: base + a.below, Authorize: a.authorize}
 	req := &llm.Request{
-		Model: a.model, System: system, Messages: []llm.Message{llm.User(question)},
+		Model: a.model, System: llm.SystemText(system), Messages: []llm.Message{llm.User(question)},
 		Tools: []llm.Tool{{Name: "weather", Description: "the weather of a city", Parameters: marshal(t, weather)}},
 	}
 	if a.protocol.Name() == "anthropic-messages" {

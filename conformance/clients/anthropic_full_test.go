@@ -61,7 +61,7 @@ func TestAnthropicFull(t *testing.T) {
 	yes, no := true, false
 	mark := `"cache_control":{"ttl":"1h","type":"ephemeral"}`
 	want := &llm.Request{
-		Model: "claude-sonnet-4-5", System: system, ResponseMode: llm.NonStreaming,
+		Model: "claude-sonnet-4-5", System: llm.SystemText(system), ResponseMode: llm.NonStreaming,
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				llm.Text{Text: "Look."},

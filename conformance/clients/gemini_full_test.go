@@ -58,7 +58,7 @@ func TestGeminiFull(t *testing.T) {
 	}
 	half, most, seed := 0.5, 0.75, int64(7)
 	want := &llm.Request{
-		Model: "gemini-3-pro-preview", System: system, ResponseMode: llm.NonStreaming,
+		Model: "gemini-3-pro-preview", System: llm.SystemText(system), ResponseMode: llm.NonStreaming,
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				llm.Text{Text: "Look."},

@@ -28,14 +28,14 @@ func (s script) play(t *testing.T, run loop, stream bool) {
 	l.quiet(t, 3)
 	requests := l.asked(t)
 	last := requests[len(requests)-1]
-	if first := last.Messages[0]; last.System == "" && first.Role == llm.RoleSystem {
-		last.System, last.Messages = first.Text(), last.Messages[1:]
+	if first := last.Messages[0]; last.System == nil && first.Role == llm.RoleSystem {
+		last.System, last.Messages = llm.SystemText(first.Text()), last.Messages[1:]
 	}
 	if diff := gocmp.Diff(separated(s.signs.history(), s.signs.unnamed), separated(last.Messages, s.signs.unnamed)); diff != "" {
 		t.Errorf("what the loop sent last (-want +got):\n%s", diff)
 	}
-	if last.System != system || len(last.Tools) != 1 || (last.ResponseMode == llm.Streaming) != stream {
-		t.Errorf("the last request has the system prompt %q, %d tools, delivery %q", last.System, len(last.Tools), last.ResponseMode)
+	if last.System.Text() != system || len(last.Tools) != 1 || (last.ResponseMode == llm.Streaming) != stream {
+		t.Errorf("the last request has the system prompt %q, %d tools, delivery %q", last.System.Text(), len(last.Tools), last.ResponseMode)
 	}
 }
 

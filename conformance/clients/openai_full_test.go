@@ -55,7 +55,7 @@ func TestOpenAIChatFull(t *testing.T) {
 	}
 	half, most, seed, yes, no := 0.5, 0.9, int64(7), true, false
 	want := &llm.Request{
-		Model: "gpt-5", System: system, ResponseMode: llm.NonStreaming,
+		Model: "gpt-5", System: llm.SystemText(system), ResponseMode: llm.NonStreaming,
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				llm.Text{Text: "Look."},
@@ -122,7 +122,7 @@ func TestOpenAIResponsesFull(t *testing.T) {
 	}
 	half, most, yes, no := 0.5, 0.9, true, false
 	want := &llm.Request{
-		Model: "gpt-5", System: system, ResponseMode: llm.NonStreaming,
+		Model: "gpt-5", System: llm.SystemText(system), ResponseMode: llm.NonStreaming,
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				llm.Text{Text: "Look."},

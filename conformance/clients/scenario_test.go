@@ -234,8 +234,8 @@ func (s script) once(t *testing.T, play playing, stream bool) {
 	if diff := cmp.Diff(spoken(s.signs.history()), spoken(last.Messages)); diff != "" {
 		t.Errorf("what the client sent last (-want +got):\n%s", diff)
 	}
-	if last.System != system || len(last.Tools) != 1 || (last.ResponseMode == llm.Streaming) != stream {
-		t.Errorf("the last request has the system prompt %q, %d tools, delivery %q", last.System, len(last.Tools), last.ResponseMode)
+	if last.System.Text() != system || len(last.Tools) != 1 || (last.ResponseMode == llm.Streaming) != stream {
+		t.Errorf("the last request has the system prompt %q, %d tools, delivery %q", last.System.Text(), len(last.Tools), last.ResponseMode)
 	}
 }
 

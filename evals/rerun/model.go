@@ -136,7 +136,7 @@ func (p *path) change(o *ModelOptions) {
 		p.tools = o.Tools
 	}
 	if o.System != "" {
-		p.system = strings.ReplaceAll(o.System, recordedMark, p.system)
+		p.system = llm.SystemText(strings.ReplaceAll(o.System, recordedMark, p.system.Text()))
 	}
 	for i, m := range slices.Backward(p.begin) {
 		if m.Role != llm.RoleUser || o.Prompt == "" {

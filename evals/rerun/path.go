@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/llm"
@@ -16,11 +15,12 @@ import (
 )
 
 type path struct {
-	model, system string
-	tools         []llm.Tool    // known tools of the model
-	begin         []llm.Message // before the first turn of the model
-	turns         []turn
-	plain         bool // the recording does not mark error results
+	model  string
+	system llm.System
+	tools  []llm.Tool    // known tools of the model
+	begin  []llm.Message // before the first turn of the model
+	turns  []turn
+	plain  bool // the recording does not mark error results
 }
 
 type turn struct {
@@ -117,7 +117,7 @@ func (p *path) heard(m llm.Message) {
 	case n > 0:
 		p.turns[n-1].next = append(p.turns[n-1].next, m)
 	case m.Role == llm.RoleSystem && len(p.begin) == 0:
-		p.system = strings.TrimPrefix(p.system+"\n\n"+m.Text(), "\n\n")
+		p.system = slices.Concat(p.system, llm.SystemText(m.Text()))
 	default:
 		p.begin = append(p.begin, m)
 	}

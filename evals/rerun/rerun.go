@@ -14,6 +14,7 @@
 package rerun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,9 +31,17 @@ import (
 // the run with the recording.
 func (p *path) play(ctx context.Context, model llm.Model, cfg loop.Config, hooks loop.Hooks) ([]trace.Event, error) {
 	var events trace.Memory
-	cfg.Model, cfg.System, cfg.Sink = p.model, p.system, &events
+	cfg.Model, cfg.System, cfg.Sink = p.model, p.system.Text(), &events
 	cfg.CheckLimitBeforeStep, cfg.Concurrency = false, 1
 	cfg.MaxConsecutiveToolErrors, cfg.Continuations = loop.Disabled, loop.Disabled
+	if before := hooks.BeforeStep; !slices.Equal(p.system, llm.SystemText(cfg.System)) {
+		hooks.BeforeStep = func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+			s.Request.System = p.system // the loop has it without its parts
+			c, err := before(ctx, s)
+			c.Request = cmp.Or(c.Request, s.Request)
+			return c, err
+		}
+	}
 	cfg.Middleware = []loop.Middleware{{Name: "rerun", New: func(loop.RunInfo) loop.Hooks { return hooks }}}
 	if cfg.Clock == nil {
 		cfg.Clock = fake.NewClock()

@@ -281,7 +281,7 @@ func TestToolsOfTrace(t *testing.T) {
 	grade.Purpose = trace.PurposeGrade
 	events := []trace.Event{
 		{Step: trace.NoStep, Body: trace.RunStart{Options: trace.Options{{Name: "max_steps", Value: "2"}}}},
-		{Body: trace.ModelConfig{Model: "m", System: "s", Tools: []llm.Tool{{Name: "now", Parameters: []byte(`{"type":"array"}`)}, {Name: "now"}}}},
+		{Body: trace.ModelConfig{Model: "m", System: llm.SystemText("s"), Tools: []llm.Tool{{Name: "now", Parameters: []byte(`{"type":"array"}`)}, {Name: "now"}}}},
 		ask(0, 0, llm.User("old"), llm.Assistant(llm.Text{Text: "history"}), llm.User("go")), grade,
 		{Attempt: 1, Body: trace.ModelError{}}, ask(0, 3),
 		replies(0, llm.FinishMalformedCall, llm.ToolCall{ID: "a", Name: "now", Arguments: "{}"}),

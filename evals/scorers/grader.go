@@ -77,7 +77,7 @@ func (a *asker) ask(ctx context.Context, question string, times int) (evals.Grad
 
 func (a *asker) send(ctx context.Context, question string, times int) (g evals.Grading, err error) {
 	req := &llm.Request{
-		Model: a.of.Model, System: graderSystem, Messages: []llm.Message{llm.User(question)}, ResponseMode: llm.NonStreaming,
+		Model: a.of.Model, System: llm.SystemText(graderSystem), Messages: []llm.Message{llm.User(question)}, ResponseMode: llm.NonStreaming,
 		Settings: llm.Settings{Temperature: a.of.Temperature, MaxTokens: a.of.MaxTokens, ReasoningEffort: a.of.Reasoning},
 	}
 	for range times {

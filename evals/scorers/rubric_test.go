@@ -173,8 +173,8 @@ Answer with one JSON object and nothing else: {"reason": "…", "grade": …}, f
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}
-	wantPrefix(t, "the system prompt", req.System, "You grade what an AI system did. ")
-	req.System, req.Messages = "", nil
+	wantPrefix(t, "the system prompt", req.System.Text(), "You grade what an AI system did. ")
+	req.System, req.Messages = nil, nil
 	if diff := cmp.Diff(llm.Request{Model: "big", ResponseMode: llm.NonStreaming, Settings: llm.Settings{Temperature: &zero, MaxTokens: 99, ReasoningEffort: "low"}}, req); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}

@@ -51,11 +51,11 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 // limits are the unsupported features of each protocol, and its opaque data.
 var limits = map[string]llmtest.Suite{
 	"openai-chat": {
-		Unsupported:     []llmtest.Feature{llmtest.ResponseMedia, llmtest.ErrorResults, llmtest.ImageResults},
+		Unsupported:     []llmtest.Feature{llmtest.ResponseMedia, llmtest.ErrorResults, llmtest.ImageResults, llmtest.CacheMarks},
 		OpaqueReasoning: raw(`{"field":"reasoning_content"}`), OpaqueCall: raw(`{"extra_content":{"google":{"thought_signature":"c2lnbmVk"}}}`),
 	},
 	"openai-responses": {
-		Unsupported:     []llmtest.Feature{llmtest.ResponseMedia, llmtest.ErrorResults, llmtest.Seed, llmtest.StopSequences},
+		Unsupported:     []llmtest.Feature{llmtest.ResponseMedia, llmtest.ErrorResults, llmtest.Seed, llmtest.StopSequences, llmtest.CacheMarks},
 		OpaqueReasoning: raw(`{"id":"rs_1","encrypted_content":"gAAAAABo"}`), OpaqueText: raw(`{"id":"msg_1"}`), OpaqueCall: raw(`{"id":"fc_1"}`),
 	},
 	"anthropic-messages": {
@@ -63,7 +63,7 @@ var limits = map[string]llmtest.Suite{
 		OpaqueReasoning: raw(`{"signature":"EqQBCg=="}`), OpaqueText: raw(`{"citations":[{"type":"char_location","cited_text":"sun"}]}`), OpaqueCall: raw(`{"caller":{"type":"code_execution_20260120"}}`),
 	},
 	"gemini": {
-		Unsupported:     []llmtest.Feature{llmtest.Refusals, llmtest.CacheWriteUsage, llmtest.SingleCalls, llmtest.FileNames},
+		Unsupported:     []llmtest.Feature{llmtest.Refusals, llmtest.CacheWriteUsage, llmtest.SingleCalls, llmtest.FileNames, llmtest.CacheMarks},
 		OpaqueReasoning: raw(`{"thoughtSignature":"dGhvdWdodA=="}`), OpaqueText: raw(`{"thoughtSignature":"dGV4dA=="}`), OpaqueCall: raw(`{"thoughtSignature":"Y2FsbA=="}`),
 	},
 }
@@ -71,10 +71,10 @@ var limits = map[string]llmtest.Suite{
 // The unsupported features fail, and all others pass.
 func TestLimits(t *testing.T) {
 	want := map[string][]string{
-		"openai-chat":        {"media", "a result that is an error", "an image in a result"},
-		"openai-responses":   {"media", "a result that is an error", "a seed", "stop sequences"},
+		"openai-chat":        {"media", "a cache mark", "a result that is an error", "an image in a result"},
+		"openai-responses":   {"media", "a cache mark", "a result that is an error", "a seed", "stop sequences"},
 		"anthropic-messages": {"media", "filtered", "a seed"},
-		"gemini":             {"a refusal", "cache-creation tokens", "a file's name", "one call per response"},
+		"gemini":             {"a refusal", "cache-creation tokens", "a cache mark", "a file's name", "one call per response"},
 	}
 	for _, k := range protocols {
 		s := contract(k.name, nil)

@@ -83,7 +83,10 @@ func (d *drawn) request() *llm.Request {
 		req.Extra = map[string]json.RawMessage{"thinking": raw(rapid.SampledFrom([]string{`{"type":"enabled","budget_tokens":1024}`, `{"type":"adaptive"}`}).Draw(d.T, "mode"))}
 	}
 	if d.yes("instructed") {
-		req.System = d.text()
+		for range rapid.IntRange(1, 6).Draw(d.T, "parts") {
+			part := llm.SystemPart{Text: d.text(), CacheMark: rapid.Bool().Draw(d.T, "mark")}
+			req.System = append(req.System, part)
+		}
 	}
 	for range rapid.IntRange(0, 3).Draw(d.T, "turns") {
 		req.Messages = append(req.Messages, d.turn()...)

@@ -25,6 +25,19 @@ func TestStrictValues(t *testing.T) {
 		return `{"model":"m","max_tokens":9,"system":[` + text + `],"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],` +
 			`"messages":[{"role":"user","content":[` + strings.TrimSuffix(strings.Repeat(text+",", n-2), ",") + `]}]}`
 	}
+	lives := func(tool, system, message string) string { // cache_control of a tool, of the system prompt and of a message
+		member := func(control string) string {
+			if control == "" {
+				return ""
+			}
+			return `,"cache_control":` + control
+		}
+		return `{"model":"m","max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}` + member(tool) + `}],"system":[{"type":"text","text":"x"` + member(system) + `}],` +
+			`"messages":[{"role":"user","content":[{"type":"text","text":"x"` + member(message) + `}]}]}`
+	}
+	const short, long, wrongType, wrongTTL, noTTL = `{"type":"ephemeral","ttl":"5m"}`, `{"type":"ephemeral","ttl":"1h"}`, `{"type":"persistent"}`, `{"type":"ephemeral","ttl":"2h"}`, `{"type":"ephemeral"}`
+	emptyMark := func(text string) string { return `{"type":"text","text":"` + text + `","cache_control":` + noTTL + `}` }
+	const order = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`."
 	claudeF := `"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":`
 	chatF := chatTool("f", "") + `,"tool_choice":{"type":"function","function":{"name":`
 	said := func(role, piece string) string {
@@ -56,6 +69,21 @@ func TestStrictValues(t *testing.T) {
 		"a budget":                      {messages, `{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":2000},` + user + `}`, `{"model":"m","max_tokens":2001,"thinking":{"type":"enabled","budget_tokens":2000},` + user + `}`, "`max_tokens` must be greater than `thinking.budget_tokens`."},
 		"a small budget":                {messages, `{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1023},` + user + `}`, `{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1024},` + user + `}`, "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"},
 		"marks":                         {messages, marks(5), marks(4), "A maximum of 4 blocks with cache_control may be provided. Found 5."},
+		"marks with that of the whole":  {messages, strings.Replace(marks(4), `{"model"`, `{"cache_control":{"type":"ephemeral"},"model"`, 1), strings.Replace(marks(3), `{"model"`, `{"cache_control":{"type":"ephemeral"},"model"`, 1), "A maximum of 4 blocks with cache_control may be provided. Found 5."},
+		"marks within a result":         {messages, cacheResult(4), cacheResult(3), "A maximum of 4 blocks with cache_control may be provided. Found 5."},
+		"a mark on no system prompt":    {messages, ofClaude(`"system":[` + emptyMark("") + `]`), ofClaude(`"system":[` + emptyMark("x") + `]`), "system.0.text: cache_control cannot be set for empty text blocks"},
+		"a mark on no text":             {messages, claudeBody("m", claudeMessage("user", `{"type":"text","text":"x"},`+emptyMark(""))), claudeBody("m", claudeMessage("user", `{"type":"text","text":"x"},`+emptyMark("x"))), "messages.0.content.1.text: cache_control cannot be set for empty text blocks"},
+		"a mark of no type":             {messages, lives("", `{}`, ""), lives("", noTTL, ""), "system.0.cache_control.type: expected 'ephemeral'"},
+		"a mark of another type":        {messages, lives("", "", wrongType), lives("", "", noTTL), "messages.0.content.0.cache_control.type: expected 'ephemeral'"},
+		"a mark that is a text":         {messages, lives(`"ephemeral"`, "", ""), lives(`null`, "", ""), "tools.0.cache_control.type: expected 'ephemeral'"},
+		"a mark of the whole":           {messages, ofClaude(`"cache_control":` + wrongType), ofClaude(`"cache_control":` + noTTL), "cache_control.type: expected 'ephemeral'"},
+		"a lifetime of a tool":          {messages, lives(wrongTTL, "", ""), lives(long, "", ""), "tools.0.custom.cache_control.ephemeral.ttl: Input should be '5m' or '1h'"},
+		"a lifetime of the system":      {messages, lives("", wrongTTL, ""), lives("", short, ""), "system.0.cache_control.ephemeral.ttl: Input should be '5m' or '1h'"},
+		"a lifetime in seconds":         {messages, lives("", "", `{"type":"ephemeral","ttl":3600}`), lives("", "", `{"type":"ephemeral","ttl":null}`), "messages.0.content.0.text.cache_control.ephemeral.ttl: Input should be '5m' or '1h'"},
+		"a lifetime of the whole":       {messages, ofClaude(`"cache_control":` + wrongTTL), ofClaude(`"cache_control":` + long), "cache_control.ephemeral.ttl: Input should be '5m' or '1h'"},
+		"longer in the system":          {messages, lives(short, long, ""), lives(long, short, ""), "system.0.cache_control.ttl: " + order},
+		"longer in a message":           {messages, lives("", noTTL, long), lives("", long, noTTL), "messages.0.content.0.cache_control.ttl: " + order},
+		"longer in the whole":           {messages, strings.Replace(lives("", short, ""), `{"model"`, `{"cache_control":`+long+`,"model"`, 1), strings.Replace(lives("", long, ""), `{"model"`, `{"cache_control":`+long+`,"model"`, 1), "cache_control.ttl: " + order},
 		"an empty system":               {messages, ofClaude(`"system":[{"type":"text","text":""}]`), ofClaude(`"system":[{"type":"text","text":"x"}]`), "system: text content blocks"},
 		"any of no tools":               {messages, ofClaude(`"tools":[],"tool_choice":{"type":"any"}`), ofClaude(claudeF + `"any"}`), "tool_choice: "},
 		"a tool of none":                {messages, ofClaude(`"tool_choice":{"type":"tool","name":"f"}`), ofClaude(claudeF + `"tool","name":"f"}`), "tool_choice: "},
@@ -168,4 +196,11 @@ func TestStrictInterleavedBudget(t *testing.T) {
 	if s.ServeHTTP(w, r); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+}
+
+// cacheResult is a request with marks on a result and on each of n texts of it.
+func cacheResult(n int) string {
+	text := `{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},`
+	return claudeBody("m", claudeUser+","+claudeMessage("assistant", `{"type":"tool_use","id":"t","name":"f","input":{}}`)+","+
+		claudeMessage("user", `{"type":"tool_result","tool_use_id":"t","cache_control":{"type":"ephemeral"},"content":[`+strings.TrimSuffix(strings.Repeat(text, n), ",")+`]}`))
 }

@@ -1,9 +1,13 @@
 package jsonio
 
-// Codec codes objects of type T. Decode decodes the members after [Coder.Begin].
+// Codec codes objects of type T. Decode decodes the members after [Coder.Begin]. Text and OfText are
+// only for [Codec.TextOrList].
 type Codec[T any] struct {
 	Encode func(v T, dst []byte) []byte
 	Decode func(c *Coder) T
+	// Text returns the string that represents a value; empty if none does. OfText returns its value.
+	Text   func(v T) string
+	OfText func(text string) T
 }
 
 // Code codes the object that is the value of a member.
@@ -56,6 +60,24 @@ func (o Codec[T]) OptionalList(c *Coder, dst Out, key string, v *[]T) Out {
 		return dst
 	}
 	return o.List(c, dst, key, v)
+}
+
+// TextOrList is OptionalList for an array that is a string if a string represents its only element.
+func (o Codec[T]) TextOrList(c *Coder, dst Out, key string, v *[]T) Out {
+	switch {
+	case c.Encoding && len(*v) == 1 && o.Text((*v)[0]) != "":
+		text := o.Text((*v)[0])
+		return c.Text(dst, key, &text)
+	case c.Encoding, c.Take(key) && c.Dec.Peek() == '[':
+		return o.OptionalList(c, dst, key, v)
+	}
+	if text, ok := c.TakeText(key); ok {
+		if *v = nil; text != "" {
+			*v = []T{o.OfText(text)}
+		}
+		c.Advance()
+	}
+	return dst
 }
 
 // ListOrNil is List for an array that is absent if it is nil.

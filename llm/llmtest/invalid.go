@@ -38,7 +38,7 @@ func invalidCases() (all []*testcase) {
 			llm.Text{Text: "a", Opaque: notJSON}, llm.Reasoning{Text: "b", Opaque: notJSON}, llm.Media{MediaType: "image/png", Data: []byte{1}, Opaque: notJSON},
 			llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{", Opaque: notJSON}, llm.ToolResult{ID: "call_1", Opaque: notJSON}, llm.Unknown{Kind: "k", Raw: notJSON},
 		)}},
-		{"text that is not UTF-8", &llm.Request{Model: modelA, System: "\xff", Messages: list(llm.Text{Text: "\xff"}, llm.ToolCall{ID: "\xff", Name: "\xff", Arguments: "\xff"})}},
+		{"text that is not UTF-8", &llm.Request{Model: modelA, System: llm.SystemText("\xff"), Messages: list(llm.Text{Text: "\xff"}, llm.ToolCall{ID: "\xff", Name: "\xff", Arguments: "\xff"})}},
 		{"an unknown role", &llm.Request{Model: modelA, Messages: []llm.Message{{Role: "nobody", Parts: hi[0].Parts}}}},
 		{"empty tools", &llm.Request{Model: modelA, Messages: hi, Tools: []llm.Tool{{}, {}, {Name: "f", Parameters: notJSON}}}},
 		{"a choice of an unknown tool", &llm.Request{Model: modelA, Messages: hi, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool}}},

@@ -83,12 +83,13 @@ const (
 	FileNames       Feature = "file names"
 	ErrorResults    Feature = "results that are errors"
 	ImageResults    Feature = "images in results"
+	CacheMarks      Feature = "cache marks" // in the system prompt
 )
 
 func features() []Feature {
 	return []Feature{
 		Reasoning, Refusals, ResponseMedia, ContentFilters, CachedUsage, CacheWriteUsage, ReasoningUsage, Stalls,
-		Seed, StopSequences, SingleCalls, ReasoningEffort, Files, FileNames, ErrorResults, ImageResults,
+		Seed, StopSequences, SingleCalls, ReasoningEffort, Files, FileNames, ErrorResults, ImageResults, CacheMarks,
 	}
 }
 

@@ -38,7 +38,7 @@ var faults = []struct {
 	{llmtest.Concurrency, "mixes"},
 	{llmtest.Errors, "no status"}, {llmtest.Errors, "never again"}, {llmtest.Errors, "no wait"}, {llmtest.Errors, "no message"}, {llmtest.Errors, "plain error"}, {llmtest.Errors, "speaks first"},
 	{llmtest.Echo, "unsigned"}, {llmtest.Echo, "reordered"},
-	{llmtest.RequestContent, "no tools"}, {llmtest.RequestContent, "no system"}, {llmtest.RequestContent, "no temperature"},
+	{llmtest.RequestContent, "no tools"}, {llmtest.RequestContent, "no system"}, {llmtest.RequestContent, "no marks"}, {llmtest.RequestContent, "no temperature"},
 	{llmtest.NoPanic, "panics"},
 }
 

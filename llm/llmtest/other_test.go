@@ -68,7 +68,7 @@ func (m *other) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 			m.note(req)
 		}
 		a := m.find(req)
-		if m.fault == "watcher" && req.System != "" { // in one case, or the many slow the tests down
+		if m.fault == "watcher" && req.System != nil { // in one case, or the many slow the tests down
 			go watch(ctx)
 		}
 		c := &call{other: m, ctx: ctx, req: req, answer: a, yield: yield}
@@ -105,7 +105,9 @@ func (m *other) note(req *llm.Request) {
 	case "no tools":
 		seen.Tools = nil
 	case "no system":
-		seen.System = ""
+		seen.System = nil
+	case "no marks":
+		seen.System = llm.SystemText(seen.System.Text())
 	case "no temperature":
 		if t := seen.Settings.Temperature; t != nil && *t == 0 {
 			seen.Settings.Temperature = nil

@@ -26,7 +26,12 @@ func requestContentCases() (all []*testcase) {
 	add("the model", func(*llm.Request) {}, func(r *llm.Request) string { return r.Model })
 	add("streaming", func(*llm.Request) {}, formatMode)
 	add("non-streaming", func(r *llm.Request) { r.ResponseMode = llm.NonStreaming }, formatMode)
-	add("the system prompt", func(r *llm.Request) { r.System = someText.Text }, func(r *llm.Request) string { return r.System })
+	add("the system prompt", func(r *llm.Request) { r.System = llm.SystemText(someText.Text) }, formatPrompt)
+	parts := func(r *llm.Request) {
+		r.System = llm.System{{Text: "Be brief.", CacheMark: true}, {Text: someText.Text}}
+	}
+	add("a system prompt in parts", parts, formatPrompt)
+	add("a cache mark", parts, formatMarks, CacheMarks)
 	add("a conversation", say(llm.User("Hi."), llm.Assistant(llm.Text{Text: "What is it?"}), llm.User(someText.Text)), formatHistory)
 	add("an image", say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is this?"}, picture}}), formatHistory)
 	file := say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{
@@ -87,6 +92,11 @@ func formatSettings(s, in llm.Settings) string {
 }
 
 func formatMode(r *llm.Request) string { return fmt.Sprintf("%q", r.ResponseMode) }
+
+func formatPrompt(r *llm.Request) string { return r.System.Text() }
+
+// formatMarks formats the parts of a system prompt with their marks.
+func formatMarks(r *llm.Request) string { return fmt.Sprintf("%+v", r.System) }
 
 func formatHistory(r *llm.Request) string { return history(r.Messages) }
 

@@ -180,13 +180,33 @@ func (r *Registry) Flat(v View) string {
 	if v.OwnOnly {
 		from = &Registry{list: r.Own()}
 	}
+	return v.join(from.Visible())
+}
+
+// join joins the texts of the selected layers.
+func (v View) join(list []Layer) string {
 	var texts []string
-	for _, l := range from.Visible() {
+	for _, l := range list {
 		if text := l.Text(); text != "" && (v.Tag == "" || slices.Contains(l.Tags, v.Tag)) {
 			texts = append(texts, text)
 		}
 	}
 	return strings.Join(texts, cmp.Or(v.Separator, separator))
+}
+
+// System returns the layers with the tag [SystemTag] as a system prompt of at most two parts. The
+// layers before [ContextPriority] are stable: they are one part, with a cache mark. The other
+// layers follow without a mark. The text of the prompt is that of Flat.
+func (r *Registry) System() (prompt llm.System) {
+	list, v := r.Visible(), View{Tag: SystemTag}
+	i := slices.IndexFunc(list, func(l Layer) bool { return l.Priority >= ContextPriority })
+	if i < 0 {
+		i = len(list)
+	}
+	if stable := v.join(list[:i]); stable != "" {
+		prompt = llm.System{{Text: stable, CacheMark: true}}
+	}
+	return append(prompt, llm.SystemText(v.join(list[i:]))...)
 }
 
 // Fork returns a registry with copies of the own layers of r and the same parent. It has no

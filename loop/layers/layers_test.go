@@ -148,6 +148,34 @@ func TestAL81FixedLayers(t *testing.T) {
 	}
 }
 
+// AL-82: the stable layers are one part with a cache mark, before the dynamic layers.
+func TestAL82Parts(t *testing.T) {
+	at := func(name string, priority int) layers.Layer { return system(name, name, priority) }
+	other := at("other", 5)
+	other.Tags = nil
+	for _, c := range []struct {
+		name   string
+		layers []layers.Layer
+		want   llm.System
+	}{
+		{"no layer", nil, nil},
+		{"stable and dynamic layers", []layers.Layer{at("C", 100), at("S", 10), at("L", 99), at("D", 200)}, llm.System{{Text: "S\n\nL", CacheMark: true}, {Text: "C\n\nD"}}},
+		{"no dynamic layer", []layers.Layer{at("S", 10), at("L", 50)}, llm.System{{Text: "S\n\nL", CacheMark: true}}},
+		{"no stable layer", []layers.Layer{at("C", 100)}, llm.SystemText("C")},
+		{"empty layers", []layers.Layer{system("S", "", 10), at("C", 100), system("D", "", 101)}, llm.SystemText("C")},
+		{"a layer that is not of the prompt", []layers.Layer{other, at("C", 100)}, llm.SystemText("C")},
+	} {
+		r := set(t, new(layers.Registry), c.layers...)
+		got := r.System()
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: parts (-want +got):\n%s", c.name, diff)
+		}
+		if diff := cmp.Diff(r.Flat(layers.View{Tag: layers.SystemTag}), got.Text()); diff != "" {
+			t.Errorf("%s: text of the parts (-flat +got):\n%s", c.name, diff)
+		}
+	}
+}
+
 // AL-82: layers that change from task to task change nothing before them.
 func TestAL82StablePrefix(t *testing.T) {
 	r := set(t, new(layers.Registry), layers.Fixed(layers.ContextName, "one", ""), layers.Fixed(layers.SystemName, "the role", ""), layers.Fixed(layers.LegacyName, "old", ""))

@@ -219,7 +219,7 @@ func ExampleHandoff() {
 	}
 	model := fake.NewModel(fake.Response{Calls: []fake.Call{{Name: "transfer_to_billing", Arguments: "{}"}}}, fake.Response{Text: "You owe nothing."})
 	fmt.Print(describe(runExample(model, middleware.Variables(vars), m)))
-	fmt.Println(model.RecordedRequests()[1].Request.System)
+	fmt.Println(model.RecordedRequests()[1].Request.System.Text())
 	// Output:
 	// transfer_to_billing: transferred to billing
 	// You owe nothing. end_turn

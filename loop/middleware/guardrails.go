@@ -98,11 +98,11 @@ func Guardrails(list []Guardrail, triggered func(context.Context, GuardrailTrigg
 		return loop.Hooks{
 			Start: func(ctx context.Context) (context.Context, error) { return ctx, invalid },
 			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-				d, err := check(ctx, s, GuardInput, GuardrailCheck{s.Step, s.Request.System, s.History(), nil})
+				d, err := check(ctx, s, GuardInput, GuardrailCheck{s.Step, s.Request.System.Text(), s.History(), nil})
 				return loop.StepChange{Decision: d}, err
 			},
 			AfterModel: func(ctx context.Context, s *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
-				return check(ctx, s, GuardOutput, GuardrailCheck{s.Step, s.Request.System, s.Request.Messages, response})
+				return check(ctx, s, GuardOutput, GuardrailCheck{s.Step, s.Request.System.Text(), s.Request.Messages, response})
 			},
 		}
 	}}

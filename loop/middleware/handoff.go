@@ -116,7 +116,7 @@ func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange
 		c.Request.Tools = nil // the definitions of the tools
 	}
 	if a.Instructions != nil {
-		c.Request.System = a.Instructions(h.vars)
+		c.Request.System = llm.SystemText(a.Instructions(h.vars))
 	}
 	if a.Model != nil || a.ModelName != "" {
 		c.Request.Model = a.ModelName

@@ -73,7 +73,7 @@ func handOver(t *testing.T, root *middleware.HandoffAgent, vars *middleware.Vars
 		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
 	}
 	for _, r := range m.RecordedRequests() {
-		requests = append(requests, r.Request.System+": "+strings.ReplaceAll(toolNames(r.Request.Tools), "transfer_to_", ">"))
+		requests = append(requests, r.Request.System.Text()+": "+strings.ReplaceAll(toolNames(r.Request.Tools), "transfer_to_", ">"))
 	}
 	return requests, res, mem.Events()
 }
@@ -168,7 +168,7 @@ func TestHandoffModels(t *testing.T) {
 	}
 	var got []string
 	for _, r := range append(other.RecordedRequests(), main.RecordedRequests()...) {
-		got = append(got, fmt.Sprintf("%s/%s/%s", r.Request.Model, r.Request.System, toolNames(r.Request.Tools)))
+		got = append(got, fmt.Sprintf("%s/%s/%s", r.Request.Model, r.Request.System.Text(), toolNames(r.Request.Tools)))
 	}
 	if diff := cmp.Diff([]string{"/I am own0/t_own a transfer_to_named", "small/I am named0/t_named a transfer_to_plain", "big/everybody/a"}, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

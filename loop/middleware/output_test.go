@@ -156,7 +156,7 @@ func TestOutputRequests(t *testing.T) {
 	}
 	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
 	for i, r := range m.RecordedRequests() {
-		if diff := cmp.Diff(schema, string(r.Request.Settings.OutputSchema)); diff != "" || r.Request.System != "Count." {
+		if diff := cmp.Diff(schema, string(r.Request.Settings.OutputSchema)); diff != "" || r.Request.System.Text() != "Count." {
 			t.Errorf("request %d, its schema (-want +got):\n%s", i, diff)
 		}
 	}

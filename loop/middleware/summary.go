@@ -149,7 +149,7 @@ func (z Summarizer) summarize(ctx context.Context, messages []llm.Message, first
 		return nil, nil
 	}
 	old, kept := messages[:first], messages[first:]
-	response, err := callModel(ctx, &llm.Request{Model: z.ModelName, System: z.Prompt, Messages: []llm.Message{llm.User(transcript(old))}})
+	response, err := callModel(ctx, &llm.Request{Model: z.ModelName, System: llm.SystemText(z.Prompt), Messages: []llm.Message{llm.User(transcript(old))}})
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ type tokenCounter struct {
 	counted  int
 	messages int64
 
-	system string
+	system llm.System
 	tools  []llm.Tool
 	others int64 // of the system prompt and the tools
 }
@@ -251,11 +251,11 @@ func firstPart(m llm.Message) *llm.Part {
 // setup compares the memory of the tools: those of a request are never changed in place.
 func (c *tokenCounter) setup(req *llm.Request) int64 {
 	sameTools := len(c.tools) == len(req.Tools) && (len(c.tools) == 0 || &c.tools[0] == &req.Tools[0])
-	if c.others > 0 && c.system == req.System && sameTools {
+	if c.others > 0 && slices.Equal(c.system, req.System) && sameTools {
 		return c.others
 	}
 	c.system, c.tools = req.System, req.Tools
-	parts := []llm.Part{llm.Text{Text: req.System}}
+	parts := []llm.Part{llm.Text{Text: req.System.Text()}}
 	for _, t := range req.Tools {
 		parts = append(parts, llm.Text{Text: t.Name + t.Description + string(t.Parameters)})
 	}

@@ -165,7 +165,7 @@ func TestSummarize(t *testing.T) {
 		t.Fatalf("got %d requests", len(requests))
 	}
 	ask, next := requests[1].Request, requests[2].Request
-	if ask.Model != "m" || len(ask.Tools) != 0 || len(ask.Messages) != 1 || !strings.HasPrefix(ask.System, "You sum up") {
+	if ask.Model != "m" || len(ask.Tools) != 0 || len(ask.Messages) != 1 || !strings.HasPrefix(ask.System.Text(), "You sum up") {
 		t.Errorf("the summary request: %+v", ask)
 	}
 	wantAsked := "user: " + strings.Repeat("abc ", 80) + "\nassistant: " + strings.Repeat("abc ", 80) + "\nuser: and now?\n"
@@ -249,7 +249,7 @@ func TestSummarizerRecounts(t *testing.T) {
 	for name, change := range map[string]func(s *loop.StepInfo) (loop.StepChange, error){
 		"system": func(s *loop.StepInfo) (loop.StepChange, error) {
 			if s.Step == 1 {
-				s.Request.System = long
+				s.Request.System = llm.SystemText(long)
 			}
 			return loop.StepChange{Request: s.Request}, nil
 		},
@@ -292,7 +292,7 @@ func TestSummarizerFails(t *testing.T) {
 		z := middleware.Summarizer{Window: 200, Model: writer, ModelName: "small", Prompt: "sum up", Archive: func(context.Context, []llm.Message) error { return c.archive }}
 		o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{summarizes(t, z)}}, in, text("done"))
 		req := writer.RecordedRequests()[0].Request
-		if o.err != nil || len(o.model.RecordedRequests()[0].Request.Messages) != 3 || req.Model != "small" || req.System != "sum up" {
+		if o.err != nil || len(o.model.RecordedRequests()[0].Request.Messages) != 3 || req.Model != "small" || req.System.Text() != "sum up" {
 			t.Errorf("got %v, %+v", o.err, req)
 		}
 		if w := of[trace.Warning](o.events); len(w) != 1 || w[0] != (trace.Warning{Code: middleware.WarnSummary, Message: want}) {

@@ -76,8 +76,8 @@ func TestAL94Delegate(t *testing.T) {
 		}
 		same(t, "the parent's history", before, h.Export())
 		req := m.Requests()[0]
-		if len(req.Messages) != 3 || req.Messages[2].Text() != "do it" || req.System != c.want {
-			t.Errorf("the request: %d messages, system %q, want %q", len(req.Messages), req.System, c.want)
+		if len(req.Messages) != 3 || req.Messages[2].Text() != "do it" || req.System.Text() != c.want {
+			t.Errorf("the request: %d messages, system %q, want %q", len(req.Messages), req.System.Text(), c.want)
 		}
 		if fork.Len() != 4 || fork.Messages()[3].Text() != "r" {
 			t.Errorf("the fork has %d messages", fork.Len())
@@ -142,7 +142,7 @@ func TestAL95Chain(t *testing.T) {
 	}
 	var got []string
 	for _, m := range models {
-		got = append(got, m.Requests()[0].System+": "+m.Requests()[0].Messages[0].Text())
+		got = append(got, m.Requests()[0].System.Text()+": "+m.Requests()[0].Messages[0].Text())
 	}
 	same(t, "what each was asked", []string{"role 0: the task", "role 1\n\none: the task", "role 2\n\ntwo: the task"}, got)
 

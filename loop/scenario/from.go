@@ -315,7 +315,7 @@ func (b *builder) since(at, from time.Duration) time.Duration {
 }
 
 func (b *builder) config(e trace.ModelConfig) {
-	b.script.System = e.System
+	b.script.System = e.System.Text()
 	if e.Model != "" {
 		b.modelName = e.Model
 		b.option("model", textValue(e.Model))

@@ -421,7 +421,7 @@ func TestFromMessages(t *testing.T) {
 		t.Fatalf("%v\n%s", err, made)
 	}
 	first := o.Requests[0].Request
-	if o.Run.Text != "Sunny." || first.System != "Be kind." || len(first.Messages) != 3 || o.Run.Steps[0].Results[0].Text() != "sunny" {
+	if o.Run.Text != "Sunny." || first.System.Text() != "Be kind." || len(first.Messages) != 3 || o.Run.Steps[0].Results[0].Text() != "sunny" {
 		t.Errorf("got %+v\n%s", o.Run, made)
 	}
 	if _, err := scenario.FromMessages("empty", []llm.Message{llm.User("hello")}); err == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -13,8 +14,8 @@ import (
 // DecodeRequest implements [protocol.Protocol]. It also reads requests that the API would
 // reject. It normalizes them:
 //
-//   - A system prompt of one plain block becomes Request.System. Of other prompts, System
-//     contains the texts, separated by empty lines, and Extra the blocks.
+//   - A system prompt of plain blocks, also with cache marks of the default lifetime, becomes
+//     Request.System. Of other prompts, System contains the texts, and Extra the blocks.
 //   - A content that is a string becomes one text. Results become messages with [llm.RoleTool]
 //     and the names of their calls, separate from other blocks.
 //   - Extra contains tools and tool choices that Request cannot represent.
@@ -66,20 +67,25 @@ func readBody(d *jsonio.Dec, req *llm.Request) {
 
 func readSystem(d *jsonio.Dec, req *llm.Request) (complete bool) {
 	if d.Peek() == '"' {
-		req.System = d.String()
+		req.System = llm.SystemText(d.String())
 		return true
 	}
-	blocks := readContent(d, false)
-	complete = len(blocks) < 2
-	for i, b := range blocks {
+	blocks, marks := readContent(d, false), 0
+	complete = true
+	for _, b := range blocks {
 		t, ok := b.(llm.Text)
-		complete = complete && ok && t.Opaque == nil
-		if i > 0 {
-			req.System += "\n\n"
+		p := llm.SystemPart{Text: t.Text, CacheMark: string(t.Opaque) == cacheMark}
+		if p.CacheMark {
+			marks++
 		}
-		req.System += t.Text
+		plain := p.CacheMark || t.Opaque == nil
+		blank := strings.TrimSpace(t.Text) == "" && (p.CacheMark || len(blocks) > 1)
+		complete = complete && ok && plain && !blank
+		if p != (llm.SystemPart{}) {
+			req.System = append(req.System, p)
+		}
 	}
-	return complete
+	return complete && marks <= maxCacheMarks
 }
 
 func readMessages(d *jsonio.Dec) (messages []llm.Message) {

@@ -27,6 +27,16 @@ func extra(pairs ...string) map[string]json.RawMessage {
 	return m
 }
 
+const markedA = `{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}`
+
+// marked returns a system prompt of parts with a cache mark.
+func marked(texts ...string) (s llm.System) {
+	for _, text := range texts {
+		s = append(s, llm.SystemPart{Text: text, CacheMark: true})
+	}
+	return s
+}
+
 // TestDecodeRequest reads the representations that clients use.
 func TestDecodeRequest(t *testing.T) {
 	for _, c := range []struct {
@@ -38,10 +48,18 @@ func TestDecodeRequest(t *testing.T) {
 		{"a stream", `{"stream":true}`, &llm.Request{}},
 		{"no stream", `{"stream":false}`, buffered(llm.Request{})},
 		{"what is not known", `{"metadata":{"user_id": "u"},"top_k":5,"thinking":null}`, buffered(llm.Request{Extra: extra("metadata", `{"user_id":"u"}`, "top_k", "5", "thinking", "null")})},
-		{"system, a text", `{"system":"a"}`, buffered(llm.Request{System: "a"})},
-		{"system, one block", `{"system":[{"text":"a","type":"text","citations":null}]}`, buffered(llm.Request{System: "a"})},
-		{"system, two blocks", `{"system":[{"text":"a","type":"text"},{"type":"text","text":"b"}]}`, buffered(llm.Request{System: "a\n\nb", Extra: extra("system", `[{"text":"a","type":"text"},{"type":"text","text":"b"}]`)})},
-		{"system, a mark", `{"system":[{"text":"a","type":"text","cache_control":{"type":"ephemeral"}}]}`, buffered(llm.Request{System: "a", Extra: extra("system", `[{"text":"a","type":"text","cache_control":{"type":"ephemeral"}}]`)})},
+		{"system, a text", `{"system":"a"}`, buffered(llm.Request{System: llm.SystemText("a")})},
+		{"system, one block", `{"system":[{"text":"a","type":"text","citations":null}]}`, buffered(llm.Request{System: llm.SystemText("a")})},
+		{"system, two blocks", `{"system":[{"text":"a","type":"text"},{"type":"text","text":"b"}]}`, buffered(llm.Request{System: llm.System{{Text: "a"}, {Text: "b"}}})},
+		{"system, a mark", `{"system":[{"text":"a","type":"text","cache_control":{"type":"ephemeral"}}]}`, buffered(llm.Request{System: marked("a")})},
+		{"system, a part after the mark", `{"system":[{"cache_control":{ "type": "ephemeral" },"text":"a","type":"text"},{"type":"text","text":"b","cache_control":null}]}`, buffered(llm.Request{System: append(marked("a"), llm.SystemPart{Text: "b"})})},
+		{"system, four marks", `{"system":[` + markedA + `,` + markedA + `,` + markedA + `,` + markedA + `]}`, buffered(llm.Request{System: marked("a", "a", "a", "a")})},
+		{"system, five marks", `{"system":[` + markedA + `,` + markedA + `,` + markedA + `,` + markedA + `,` + markedA + `]}`,
+			buffered(llm.Request{System: marked("a", "a", "a", "a", "a"), Extra: extra("system", `[`+markedA+`,`+markedA+`,`+markedA+`,`+markedA+`,`+markedA+`]`)})},
+		{"system, a lifetime", `{"system":[{"type":"text","text":"a","cache_control":{"type":"ephemeral","ttl":"5m"}}]}`, buffered(llm.Request{System: llm.SystemText("a"), Extra: extra("system", `[{"type":"text","text":"a","cache_control":{"type":"ephemeral","ttl":"5m"}}]`)})},
+		{"system, a blank block of several", `{"system":[{"type":"text","text":"a"},{"type":"text","text":""}]}`, buffered(llm.Request{System: llm.SystemText("a"), Extra: extra("system", `[{"type":"text","text":"a"},{"type":"text","text":""}]`)})},
+		{"system, a mark on a blank block", `{"system":[{"type":"text","text":"","cache_control":{"type":"ephemeral"}}]}`, buffered(llm.Request{System: marked(""), Extra: extra("system", `[{"type":"text","text":"","cache_control":{"type":"ephemeral"}}]`)})},
+		{"system, an empty block", `{"system":[{"type":"text","text":""}]}`, buffered(llm.Request{})},
 		{"system, another block", `{"system":[{"type":"novel"}]}`, buffered(llm.Request{Extra: extra("system", `[{"type":"novel"}]`)})},
 		{"tools", `{"tools":[{"name":"a","description":"d","input_schema":{"type": "object"},"strict":true,"type":"custom","cache_control":null},{"name":"b","type":null,"strict":null,"description":null}]}`,
 			buffered(llm.Request{Tools: []llm.Tool{{Name: "a", Description: "d", Parameters: raw(`{"type":"object"}`), Strict: new(true)}, {Name: "b"}}})},

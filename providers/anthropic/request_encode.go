@@ -20,6 +20,8 @@ import (
 //
 //   - Without a token limit, max_tokens is DefaultMaxTokens.
 //   - Leading system messages are the end of the system prompt, separated by empty lines.
+//   - The API accepts four cache marks in a request. Of the marks of Request.System, the last
+//     ones remain. The mark of a blank part is on the part before it.
 //   - Blank text, reasoning without a signature, parts that only another provider understands,
 //     and assistant messages that are empty then are omitted.
 //   - Arguments that are not a JSON object become {}. Names and ids of calls contain only
@@ -28,9 +30,9 @@ import (
 //   - Without tools, the tool choice and ParallelToolCalls are omitted.
 //
 // Settings.ReasoningEffort is the effort (low, medium, high and so on). To enable thinking, set
-// "thinking" in Extra. Members of Extra replace those of the body. To mark the system prompt or
-// a tool with cache_control, or to add a tool of Anthropic, put the whole system or tools
-// there.
+// "thinking" in Extra. Members of Extra replace those of the body. To mark a tool with
+// cache_control, to set the lifetime of a mark, or to add a tool of Anthropic, put the whole
+// tools or system there.
 func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	w := writer{codec.Writer{Req: req, Dst: []byte{'{'}}}
 	w.body()
@@ -52,9 +54,9 @@ func (w *writer) body() {
 	}
 	w.Member("max_tokens", strconv.Itoa(cmp.Or(s.MaxTokens, DefaultMaxTokens)))
 	prompt, from := codec.SystemPrompt(req)
-	if strings.TrimSpace(prompt) != "" {
-		w.TextMember("system", prompt)
-	}
+	systemFrom := len(w.Dst)
+	w.system(prompt, maxCacheMarks)
+	systemTo := len(w.Dst)
 	if w.Has("messages") {
 		w.messages(from)
 	}
@@ -83,6 +85,84 @@ func (w *writer) body() {
 		}
 	}
 	w.Extra()
+	w.limitMarks(prompt, systemFrom, systemTo)
+}
+
+const (
+	// cacheMark is a cache mark with the default lifetime, as opaque data of a block.
+	cacheMark = `{"cache_control":{"type":"ephemeral"}}`
+	// maxCacheMarks is how many cache marks the API accepts in a request.
+	maxCacheMarks = 4
+)
+
+// system writes the system prompt with its last marks, at most this number: a string if it is one
+// part without a mark, otherwise its blocks.
+func (w *writer) system(prompt llm.System, limit int) {
+	var parts llm.System
+	for _, p := range prompt {
+		if strings.TrimSpace(p.Text) != "" {
+			parts = append(parts, p)
+		} else if last := len(parts) - 1; p.CacheMark && last >= 0 {
+			parts[last].CacheMark = true
+		}
+	}
+	for i := range slices.Backward(parts) {
+		if parts[i].CacheMark {
+			parts[i].CacheMark = limit > 0
+			limit--
+		}
+	}
+	switch {
+	case len(parts) == 0 || !w.Has("system"):
+	case len(parts) == 1 && !parts[0].CacheMark:
+		w.Text("system", parts[0].Text)
+	default:
+		w.Raw("system", "[")
+		for _, p := range parts {
+			text := llm.Text{Text: p.Text}
+			if p.CacheMark {
+				text.Opaque = json.RawMessage(cacheMark)
+			}
+			w.Next("")
+			w.text(text)
+		}
+		w.Add("]")
+	}
+}
+
+// limitMarks writes the system prompt again, which is between two offsets of the body, if the
+// request has too many marks. It counts them as the API does.
+func (w *writer) limitMarks(prompt llm.System, from, to int) {
+	if !slices.ContainsFunc(prompt, func(p llm.SystemPart) bool { return p.CacheMark }) || w.Err != nil {
+		return
+	}
+	body := append(w.Dst, '}')
+	others := cacheMarks(codec.Get(body, "tools")) + cacheMarks(codec.Get(body, "messages"))
+	if hasMark(body) {
+		others++ // the API marks the last block itself
+	}
+	if others > 0 {
+		rest := slices.Clone(w.Dst[to:])
+		w.Dst = w.Dst[:from]
+		w.system(prompt, maxCacheMarks-others)
+		w.Dst = append(w.Dst, rest...)
+	}
+}
+
+// cacheMarks counts the marks of a list of blocks, tools or messages.
+func cacheMarks(list json.RawMessage) (n int) {
+	for block := range codec.EachElement(list) {
+		if hasMark(block) {
+			n++
+		}
+		n += cacheMarks(codec.Get(block, "content"))
+	}
+	return n
+}
+
+func hasMark[T codec.JSON](object T) bool {
+	mark := codec.Get(object, "cache_control")
+	return mark != nil && !codec.IsNull(mark)
 }
 
 func (w *writer) fraction(name string, f *float64) {

@@ -34,6 +34,25 @@ func tools(tools ...llm.Tool) *llm.Request {
 	return &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(), Tools: tools}
 }
 
+// prompted is a request with a system prompt and messages before a question.
+func prompted(system llm.System, before ...llm.Message) *llm.Request {
+	return &llm.Request{ResponseMode: llm.NonStreaming, System: system, Messages: append(before, hello()...)}
+}
+
+// with adds a member to Extra.
+func with(r *llm.Request, key, value string) *llm.Request {
+	r.Extra = map[string]json.RawMessage{key: raw(value)}
+	return r
+}
+
+// block is a text block of a request.
+func block(text string, mark bool) string {
+	if mark {
+		return `{"type":"text","text":"` + text + `","cache_control":{"type":"ephemeral"}}`
+	}
+	return `{"type":"text","text":"` + text + `"}`
+}
+
 const userHi = `{"role":"user","content":[{"type":"text","text":"hi"}]}`
 
 // TestEncodeRequest shows what is made of what the API would refuse, and what wins.
@@ -57,13 +76,36 @@ func TestEncodeRequest(t *testing.T) {
 			`{` + hi + `,"tools":[{"name":"zZ09_-","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`},
 		{"a schema without a type", tools(llm.Tool{Name: "f", Description: "d", Parameters: raw(`{"properties":{"oneOf":{}}}`), Strict: new(true)}),
 			`{` + hi + `,"tools":[{"name":"f","description":"d","input_schema":{"type":"object","properties":{"oneOf":{}}},"strict":true}]}`},
-		{"system messages that come first", &llm.Request{ResponseMode: llm.NonStreaming, System: "A", Messages: []llm.Message{
+		{"system messages that come first", &llm.Request{ResponseMode: llm.NonStreaming, System: llm.SystemText("A"), Messages: []llm.Message{
 			{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "B"}}}, {Role: llm.RoleSystem}, llm.User("hi"), {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "C"}}}}},
 			`{"max_tokens":4096,"system":"A\n\nB","messages":[` + userHi + `,{"role":"system","content":[{"type":"text","text":"C"}]}]}`},
 		{"a system message alone", &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "B"}}}, llm.User("hi")}},
 			`{"max_tokens":4096,"system":"B","messages":[` + userHi + `]}`},
-		{"a system prompt of space", &llm.Request{ResponseMode: llm.NonStreaming, System: " \n", Messages: hello()}, `{` + hi + `}`},
-		{"what Extra has", &llm.Request{Model: "m", System: "s", Messages: hello(), Tools: []llm.Tool{{Name: "f"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
+		{"a system prompt of space", &llm.Request{ResponseMode: llm.NonStreaming, System: llm.SystemText(" \n"), Messages: hello()}, `{` + hi + `}`},
+		{"a system prompt with a mark", prompted(marked("A")), `{"max_tokens":4096,"system":[` + block("A", true) + `],"messages":[` + userHi + `]}`},
+		{"parts after a mark", prompted(llm.System{{Text: "A", CacheMark: true}, {Text: "B"}, {Text: "C"}}),
+			`{"max_tokens":4096,"system":[` + block("A", true) + `,` + block("B", false) + `,` + block("C", false) + `],"messages":[` + userHi + `]}`},
+		{"parts without a mark", prompted(llm.System{{Text: "A"}, {Text: "B"}}), `{"max_tokens":4096,"system":[` + block("A", false) + `,` + block("B", false) + `],"messages":[` + userHi + `]}`},
+		{"a mark on a blank part", prompted(llm.System{{Text: "A"}, {Text: " ", CacheMark: true}, {Text: "B"}}), `{"max_tokens":4096,"system":[` + block("A", true) + `,` + block("B", false) + `],"messages":[` + userHi + `]}`},
+		{"a mark on a blank part that is the first", prompted(llm.System{{CacheMark: true}, {Text: "B"}}), `{"max_tokens":4096,"system":"B","messages":[` + userHi + `]}`},
+		{"blank parts alone", prompted(marked("", "\n")), `{` + hi + `}`},
+		{"a system message after a mark", prompted(marked("A"), llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "B"}}}, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "C"}}}),
+			`{"max_tokens":4096,"system":[` + block("A", true) + `,` + block("B\\n\\nC", false) + `],"messages":[` + userHi + `]}`},
+		{"a system message after a part without a mark", prompted(llm.System{{Text: "A", CacheMark: true}, {Text: "B"}}, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "C"}}}),
+			`{"max_tokens":4096,"system":[` + block("A", true) + `,` + block("B\\n\\nC", false) + `],"messages":[` + userHi + `]}`},
+		{"five marks", prompted(marked("A", "B", "C", "D", "E")),
+			`{"max_tokens":4096,"system":[` + block("A", false) + `,` + block("B", true) + `,` + block("C", true) + `,` + block("D", true) + `,` + block("E", true) + `],"messages":[` + userHi + `]}`},
+		{"a mark of the messages and one of each tool", with(prompted(marked("A", "B"), llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "q", Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`)}}}),
+			"tools", `[{"name":"f","cache_control":{"type":"ephemeral"}},{"name":"g","cache_control":null},{"name":"h","cache_control":{"type":"ephemeral"}}]`),
+			`{"max_tokens":4096,"system":[` + block("A", false) + `,` + block("B", true) + `],"messages":[{"role":"user","content":[` + block("q", true) + `]},` + userHi +
+				`],"tools":[{"name":"f","cache_control":{"type":"ephemeral"}},{"name":"g","cache_control":null},{"name":"h","cache_control":{"type":"ephemeral"}}]}`},
+		{"marks in a result, and that of the whole request", with(&llm.Request{ResponseMode: llm.NonStreaming, System: marked("A"), Messages: hello(llm.ToolResults(llm.ToolResult{ID: "a", Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`), Content: []llm.Part{
+			llm.Text{Text: "x", Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`)}, llm.Text{Text: " ", Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`)},
+			llm.Text{Text: "z", Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`)},
+		}}))}, "cache_control", `{"type":"ephemeral"}`),
+			`{"max_tokens":4096,"system":"A","messages":[` + userHi + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[` + block("x", true) + `,` + block("z", true) + `],"cache_control":{"type":"ephemeral"}}]}],"cache_control":{"type":"ephemeral"}}`},
+		{"a system prompt of Extra", with(prompted(marked("A")), "system", `"B"`), `{` + hi + `,"system":"B"}`},
+		{"what Extra has", &llm.Request{Model: "m", System: llm.SystemText("s"), Messages: hello(), Tools: []llm.Tool{{Name: "f"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
 			Settings: llm.Settings{MaxTokens: 5, Temperature: new(0.5), TopP: new(0.5), StopSequences: []string{"x"}, ReasoningEffort: "low"},
 			Extra: map[string]json.RawMessage{"model": raw(`"n"`), "max_tokens": raw(`9`), "system": raw(`[ ]`), "messages": raw(`[]`), "tools": raw(`[]`), "tool_choice": raw(`{}`), "temperature": raw(`1`),
 				"top_p": raw(`1`), "stop_sequences": raw(`[]`), "output_config": raw(`{"s":"\ud83d"}`), "stream": raw(`false`), "container": raw(`"c"`), "x\"": nil}},

@@ -49,7 +49,7 @@ var opaques = []json.RawMessage{nil, nil, raw(`{"cache_control":{"type":"ephemer
 func anyRequest(t *rapid.T) *llm.Request {
 	req := &llm.Request{
 		Model:        rapid.String().Draw(t, "model"),
-		System:       pick(t, "system", "", "Be brief.\n<&>\u2028"),
+		System:       llm.SystemText(pick(t, "system", "", "Be brief.\n<&>\u2028")),
 		ResponseMode: pick(t, "delivery", llm.Streaming, llm.NonStreaming),
 		Settings: llm.Settings{
 			MaxTokens:       rapid.IntRange(1, 1<<40).Draw(t, "max_tokens"),
@@ -76,7 +76,74 @@ func anyRequest(t *rapid.T) *llm.Request {
 		}
 	}
 	req.Messages = anyMessages(t)
+	if rapid.Bool().Draw(t, "parts") {
+		marks := maxMarks - strings.Count(string(mustEncode(t, req)), `"cache_control"`)
+		req.System = llm.System{{Text: "s", CacheMark: marks > 0}} // one without a mark is a text
+		for range rapid.IntRange(0, 5).Draw(t, "more parts") {
+			marks--
+			req.System = append(req.System, llm.SystemPart{Text: words(t, "part"), CacheMark: marks > 0 && rapid.Bool().Draw(t, "mark")})
+		}
+	}
 	return req
+}
+
+const maxMarks = 4
+
+func mustEncode(t *rapid.T, req *llm.Request) []byte {
+	r, err := anthropic.Messages{}.EncodeRequest(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Body
+}
+
+// A request has at most four cache marks, and no mark is on a blank block. Marks do not change the
+// text.
+func TestRequestMarks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		req := anyRequest(t)
+		others := min(strings.Count(string(mustEncode(t, &llm.Request{Messages: req.Messages})), `"cache_control"`), maxMarks)
+		req.System = nil
+		for range rapid.IntRange(0, 7).Draw(t, "parts") {
+			req.System = append(req.System, llm.SystemPart{Text: pick(t, "text", "", " ", "a", "b\n"), CacheMark: rapid.Bool().Draw(t, "mark")})
+		}
+		var body struct{ System json.RawMessage }
+		if err := json.Unmarshal(mustEncode(t, req), &body); err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		var blocks []struct {
+			Text string
+			Mark json.RawMessage `json:"cache_control"`
+		}
+		if len(body.System) > 0 && json.Unmarshal(body.System, &text) != nil {
+			if err := json.Unmarshal(body.System, &blocks); err != nil {
+				t.Fatal(err)
+			}
+		}
+		marks, texts := others, []string{text}
+		for _, b := range blocks {
+			texts = append(texts, b.Text)
+			if b.Mark != nil {
+				marks++
+			}
+			if strings.TrimSpace(b.Text) == "" {
+				t.Fatalf("blank block in %s", body.System)
+			}
+		}
+		var want []string
+		for _, p := range req.System {
+			if strings.TrimSpace(p.Text) != "" {
+				want = append(want, p.Text)
+			}
+		}
+		if marks > maxMarks {
+			t.Fatalf("%d marks with %d in the messages: %s", marks, others, body.System)
+		}
+		if diff := cmp.Diff(strings.Join(want, ""), strings.Join(texts, "")); diff != "" {
+			t.Fatalf("texts (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func anyMessages(t *rapid.T) []llm.Message {

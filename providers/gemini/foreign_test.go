@@ -59,7 +59,7 @@ func TestSystemMessagesFirst(t *testing.T) {
 		"alone":            {"", []llm.Message{system("B")}, `,"systemInstruction":{"parts":[{"text":"B"}]}`},
 		"of nothing":       {"", []llm.Message{system("")}, ``},
 	} {
-		got, err := codec.EncodeRequest(&llm.Request{Model: "m", System: c.prompt, Messages: append(c.messages, llm.User("hi"))})
+		got, err := codec.EncodeRequest(&llm.Request{Model: "m", System: llm.SystemText(c.prompt), Messages: append(c.messages, llm.User("hi"))})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -110,7 +110,7 @@ func conversation(t *rapid.T) []llm.Message {
 
 func request(t *rapid.T) *llm.Request {
 	r := &llm.Request{
-		Model: rapid.SampledFrom([]string{"gemini-2.5-pro", "gemini-3-pro-preview", "tunedModels/x y", "publishers/google/models/m"}).Draw(t, "model"), System: words.Draw(t, "system"), Messages: conversation(t),
+		Model: rapid.SampledFrom([]string{"gemini-2.5-pro", "gemini-3-pro-preview", "tunedModels/x y", "publishers/google/models/m"}).Draw(t, "model"), System: llm.SystemText(words.Draw(t, "system")), Messages: conversation(t),
 		ResponseMode: rapid.SampledFrom([]llm.ResponseMode{llm.Streaming, llm.NonStreaming}).Draw(t, "delivery"),
 	}
 	strict := rapid.Bool().Draw(t, "strict")

@@ -71,18 +71,19 @@ func (r *requestReader) keep(key string, rest codec.Members) {
 // system reads the system prompt. Extra keeps it if it is more than text.
 func (r *requestReader) system() {
 	ahead := r.d
-	simple, n := true, 0
+	prompt, simple, n := "", true, 0
 	var p part
 	rest := readObject(&r.d,
 		"parts", func() {
 			eachElement(&r.d, func() {
 				p.read(&r.d, true)
-				r.req.System += p.text
+				prompt += p.text
 				n++
 				simple = simple && p.data == "text" && !p.thought && p.opaque(nil) == nil
 			})
 		},
 		"role", nil) // any is accepted
+	r.req.System = llm.SystemText(prompt)
 	if !simple || n > 1 || rest != nil {
 		codec.SetExtra(r.req, "systemInstruction", json.RawMessage(ahead.Raw()))
 	}

@@ -39,11 +39,11 @@ func (GenerateContent) EncodeRequest(req *llm.Request) (*protocol.Request, error
 }
 
 func (w *writer) body() {
-	prompt, first := codec.SystemPrompt(w.Req)
+	system, first := codec.SystemPrompt(w.Req)
 	if w.Has("contents") {
 		w.contents(first)
 	}
-	if prompt != "" && w.Has("systemInstruction") {
+	if prompt := system.Text(); prompt != "" && w.Has("systemInstruction") {
 		w.Raw("systemInstruction", `{"parts":[{"text":`+codec.Quote(prompt)+`}]}`)
 	}
 	w.tools()

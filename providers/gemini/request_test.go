@@ -20,7 +20,7 @@ func ptr[T any](v T) *T { return &v }
 func everything() *llm.Request {
 	return &llm.Request{
 		Model:  "gemini-3-pro-preview",
-		System: "Be <brief> & kind.",
+		System: llm.SystemText("Be <brief> & kind."),
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				text("What is this?"),
@@ -212,13 +212,13 @@ func TestRequestSettings(t *testing.T) {
 			}},
 		},
 		"Extra wins": {
-			req: llm.Request{System: "mine", Settings: llm.Settings{MaxTokens: 5, ReasoningEffort: "LOW"}, Extra: map[string]json.RawMessage{
+			req: llm.Request{System: llm.SystemText("mine"), Settings: llm.Settings{MaxTokens: 5, ReasoningEffort: "LOW"}, Extra: map[string]json.RawMessage{
 				"systemInstruction": opaque(`{"parts":[{"text":"yours"}]}`),
 				"generationConfig":  opaque(`{"maxOutputTokens":6, "thinkingConfig":{"thinkingLevel":"HIGH"}}`),
 				"toolConfig":        opaque(`{}`),
 			}},
 			want: `,"generationConfig":{"thinkingConfig":{"thinkingLevel":"HIGH"},"maxOutputTokens":6},"systemInstruction":{"parts":[{"text":"yours"}]}`,
-			back: llm.Request{System: "yours", Settings: llm.Settings{MaxTokens: 6, ReasoningEffort: "HIGH"}},
+			back: llm.Request{System: llm.SystemText("yours"), Settings: llm.Settings{MaxTokens: 6, ReasoningEffort: "HIGH"}},
 		},
 		"Extra wins over an object": {
 			req:  llm.Request{Settings: llm.Settings{ReasoningEffort: "LOW"}, Extra: map[string]json.RawMessage{"generationConfig": opaque(`{"thinkingConfig":7}`)}},
@@ -336,7 +336,7 @@ func TestDecodeForeignRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &llm.Request{
-		Model: "publishers/google/models/gemini-2.5-pro", ResponseMode: llm.NonStreaming, System: "Be brief.",
+		Model: "publishers/google/models/gemini-2.5-pro", ResponseMode: llm.NonStreaming, System: llm.SystemText("Be brief."),
 		Messages: []llm.Message{
 			llm.User("hi"),
 			{Role: llm.RoleAssistant, Parts: []llm.Part{

@@ -182,7 +182,7 @@ func text(s string) llm.Text { return llm.Text{Text: s} }
 func plain() *script {
 	s := begin("r1", declared)
 	s.step = 0
-	s.add(trace.StepStart{}).add(trace.ModelConfig{System: "be brief", Tools: []llm.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "g"}, {Name: "ask"}}})
+	s.add(trace.StepStart{}).add(trace.ModelConfig{System: llm.SystemText("be brief"), Tools: []llm.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "g"}, {Name: "ask"}}})
 	s.request(1)
 	s.add(trace.ModelDelta{Type: trace.DeltaText, Text: "thinking"})
 	s.add(trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: "c1", Name: "f"})

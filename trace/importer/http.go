@@ -409,7 +409,7 @@ func (e *Exchange) name() string { return "interaction-" + strconv.Itoa(e.Number
 
 // messages returns the messages of the request, and the response as the last one.
 func (e *Exchange) messages() []llm.Message {
-	messages := append(message.System(e.Request.System), e.Request.Messages...)
+	messages := append(message.System(e.Request.System.Text()), e.Request.Messages...)
 	if e.Response != nil {
 		messages = append(messages, e.Response.Message())
 	}

@@ -51,7 +51,7 @@ type asked struct {
 func recorded(p protocol.Protocol, list ...asked) (found []string, runs int) {
 	var r watch.Recording
 	for i, a := range list {
-		x := watch.Interaction{Number: i + 1, Session: a.session, Protocol: p, Request: &llm.Request{Model: "m", System: a.system, Messages: a.messages, Extra: a.extra}}
+		x := watch.Interaction{Number: i + 1, Session: a.session, Protocol: p, Request: &llm.Request{Model: "m", System: llm.SystemText(a.system), Messages: a.messages, Extra: a.extra}}
 		if a.said != nil {
 			x.Response = &llm.Response{Parts: a.said, ResponseID: a.id}
 		}

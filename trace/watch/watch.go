@@ -167,8 +167,8 @@ func (w *Monitor) add(q *Request, done func(*check.List) []check.Violation) (c *
 	}
 	list := q.list()
 	list.Add(q.Request.Messages...)
-	if len(q.Request.Messages) == 0 && len(q.Request.System) > 0 && q.Protocol.Name() == chat {
-		list.Add(llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: q.Request.System}}}) // which is a message there
+	if prompt := q.Request.System.Text(); len(q.Request.Messages) == 0 && prompt != "" && q.Protocol.Name() == chat {
+		list.Add(llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: prompt}}}) // which is a message there
 	}
 	for _, v := range done(list) {
 		if known == 0 || v.Event >= known {
@@ -296,7 +296,7 @@ func following(next []llm.Message) uint64 {
 
 func systemHash(req *llm.Request) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(req.System)) // a hash returns no error
+	_, _ = h.Write([]byte(req.System.Text())) // a hash returns no error
 	return h.Sum64()
 }
 

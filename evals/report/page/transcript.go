@@ -260,9 +260,9 @@ func described(m llm.Media) string {
 func (r *reading) event(ev *trace.Event) {
 	switch body := ev.Body.(type) {
 	case trace.ModelConfig:
-		if ev.Purpose == trace.PurposeAnswer && body.System != r.system {
-			r.system = body.System
-			r.add(entry{Kind: kindSystem, Text: body.System})
+		if prompt := body.System.Text(); ev.Purpose == trace.PurposeAnswer && prompt != r.system {
+			r.system = prompt
+			r.add(entry{Kind: kindSystem, Text: prompt})
 		}
 	case trace.HistoryRewrite:
 		r.rewritten = true

@@ -165,8 +165,8 @@ func TestEvents(t *testing.T) {
 	}{
 		"steps": {
 			[]trace.Body{
-				trace.ModelConfig{System: "be brief"}, request(0, llm.User("hello")), turn(llm.FinishToolCalls, asked),
-				trace.ToolStart{ToolCallID: "1"}, trace.ToolEnd{ToolCallID: "1", Result: answers("other", "found")}, trace.ModelConfig{System: "be brief"},
+				trace.ModelConfig{System: llm.SystemText("be brief")}, request(0, llm.User("hello")), turn(llm.FinishToolCalls, asked),
+				trace.ToolStart{ToolCallID: "1"}, trace.ToolEnd{ToolCallID: "1", Result: answers("other", "found")}, trace.ModelConfig{System: llm.SystemText("be brief")},
 				request(1, llm.Assistant(asked), llm.ToolResults(answers("1", "found")), llm.User("and?"), system("now")), turn(llm.FinishStop, llm.Text{Text: "hi"}),
 				trace.RunEnd{StopReason: trace.ReasonEndTurn, AppendedMessages: []llm.Message{llm.Assistant(llm.Text{Text: "hi"})}},
 			},
@@ -218,7 +218,7 @@ func TestEvents(t *testing.T) {
 // TestPurpose checks that responses for another purpose are in the transcript and that their
 // requests are not.
 func TestPurpose(t *testing.T) {
-	run := traced("r1", trace.ModelConfig{System: "sum up"}, trace.ModelRequest{NewMessages: []llm.Message{llm.User("all of it")}}, trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "in short"})})
+	run := traced("r1", trace.ModelConfig{System: llm.SystemText("sum up")}, trace.ModelRequest{NewMessages: []llm.Message{llm.User("all of it")}}, trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "in short"})})
 	for i := range run.Events {
 		run.Events[i].Purpose = trace.PurposeSummary
 	}

@@ -34,7 +34,7 @@ func (g *generator) schema(own string) []byte {
 		s.Title = "The JSON forms of package llm, version 2"
 		s.Description = "The definitions describe requests, messages, parts and the events of a response." + text
 		for _, name := range slices.Sorted(maps.Keys(g.types)) {
-			if len(g.types[name].fields) > 0 && !g.isMember(name) {
+			if t := g.types[name]; len(t.fields) > 0 && !t.inline && !g.isMember(name) {
 				s.AnyOf = append(s.AnyOf, g.value(name))
 			}
 		}
@@ -181,6 +181,8 @@ func (g *generator) value(typ string) *schema {
 		return text
 	case short == "ToolChoice":
 		return &schema{Type: "string", Pattern: "^(auto|required|none|tool:.*)$"}
+	case short == "System":
+		return &schema{AnyOf: []*schema{text, {Type: "array", Items: g.value(typ + "Part")}}}
 	case strings.HasPrefix(typ, "map[") && short == "Usage":
 		return &schema{Type: "object", AdditionalProperties: g.value("llm.Usage")}
 	case unionDocs[name] != "":

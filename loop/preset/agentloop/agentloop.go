@@ -6,10 +6,12 @@
 package agentloop
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -96,8 +98,26 @@ type Settings struct {
 	MaxTokens   int
 	Temperature *float64
 	Thinking    string // reasoning effort, a value of the provider
-	// Cache is the value of the request member cache_control, as JSON.
+	// Cache marks the stable layers of the system prompt for the cache of the provider; see
+	// layers.Registry.System. The value is the JSON {"type":"ephemeral"}. JSON null, as
+	// nothing, means no mark, also if the settings of the agent have a value. Another value is an
+	// error of [New] or of the run, before a model call.
 	Cache json.RawMessage
+}
+
+// marksCache reports whether Cache is set.
+func (s Settings) marksCache() (bool, error) {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, s.Cache); s.Cache != nil && err != nil {
+		return false, fmt.Errorf("agentloop: the cache setting %q is not JSON: %w", s.Cache, err)
+	}
+	switch compact.String() {
+	case "", "null":
+		return false, nil
+	case `{"type":"ephemeral"}`:
+		return true, nil
+	}
+	return false, fmt.Errorf(`agentloop: unknown cache setting %s: want {"type":"ephemeral"}, or null for no cache mark`, compact.Bytes())
 }
 
 // Errors of an agent. Use errors.Is to test for them.

@@ -2,6 +2,7 @@ package agentloop_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -68,21 +69,48 @@ func TestAL01AL02Construction(t *testing.T) {
 func TestAL03AL20Settings(t *testing.T) {
 	warm, cold := 0.5, 0.1
 	w := newWorld(t, says("x"), says("y")).agent(agentloop.Config{
-		Model: "m1", Settings: agentloop.Settings{MaxTokens: 100, Temperature: &warm, Thinking: "low", Cache: []byte(`{"type":"ephemeral"}`)},
+		Model: "m1", System: "S", Settings: agentloop.Settings{MaxTokens: 100, Temperature: &warm, Thinking: "low", Cache: []byte(`{"type":"ephemeral"}`)},
 	})
 	w.run("one")
-	if _, err := w.Complete(t.Context(), agentloop.Input{Text: "two"}, &agentloop.Options{Settings: agentloop.Settings{MaxTokens: 7, Temperature: &cold, Thinking: "high", Cache: []byte(`{}`)}}); err != nil {
+	if _, err := w.Complete(t.Context(), agentloop.Input{Text: "two"}, &agentloop.Options{Settings: agentloop.Settings{MaxTokens: 7, Temperature: &cold, Thinking: "high", Cache: []byte(`null`)}}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, r := range w.model.Requests() {
-		got = append(got, fmt.Sprint(r.Model, " ", r.Settings.MaxTokens, " ", *r.Settings.Temperature, " ", r.Settings.ReasoningEffort, " ", string(r.Extra["cache_control"]), " ", len(r.Tools)))
+		got = append(got, fmt.Sprint(r.Model, " ", r.Settings.MaxTokens, " ", *r.Settings.Temperature, " ", r.Settings.ReasoningEffort, " ", marked(r), " ", len(r.Tools)))
 	}
-	same(t, "requests", []string{`m1 100 0.5 low {"type":"ephemeral"} 3`, `m1 7 0.1 high {} 3`}, got)
+	same(t, "requests", []string{`m1 100 0.5 low S 3`, `m1 7 0.1 high  3`}, got)
 	w = newWorld(t, says("x")).agent(agentloop.Config{})
 	w.run("one")
 	if r := w.model.Requests()[0]; r.Settings.Temperature != nil || r.Extra != nil || r.Settings.MaxTokens != 0 {
 		t.Errorf("the settings of a plain agent: %+v, %v", r.Settings, r.Extra)
+	}
+}
+
+// AL-108: an unknown value of the cache setting is an error before a model call.
+func TestAL108UnknownCache(t *testing.T) {
+	for value, want := range map[string]string{
+		`true`: "unknown cache setting true", `{}`: "unknown cache setting {}", `"ephemeral"`: `unknown cache setting "ephemeral"`,
+		`{"type":"ephemeral","ttl":"1h"}`: `unknown cache setting {"type":"ephemeral","ttl":"1h"}: want {"type":"ephemeral"}, or null for no cache mark`,
+		`{`:                               "is not JSON", ``: "is not JSON",
+	} {
+		settings := agentloop.Settings{Cache: json.RawMessage(value)}
+		_, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Settings: settings})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("New with %q: got error %v, want %s", value, err, want)
+		}
+		w := newWorld(t, says("x")).agent(agentloop.Config{System: "S"})
+		w.log = nil
+		_, err = w.Complete(t.Context(), agentloop.Input{Text: "go"}, &agentloop.Options{Settings: settings})
+		if err == nil || !strings.Contains(err.Error(), want) || len(w.model.Requests()) != 0 || len(w.log) != 0 {
+			t.Errorf("a run with %q: got error %v, %d model calls, events %q; want %s alone", value, err, len(w.model.Requests()), w.log, want)
+		}
+		w.run("go") // the agent is not running any more
+	}
+	for _, value := range []string{`{ "type": "ephemeral" }`, `null`} {
+		if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Settings: agentloop.Settings{Cache: json.RawMessage(value)}}); err != nil {
+			t.Errorf("New with %s: %v", value, err)
+		}
 	}
 }
 
@@ -267,7 +295,7 @@ func TestAL11SystemFunc(t *testing.T) {
 	var got []string
 	for i := range prompts {
 		w.run(fmt.Sprint(i))
-		got = append(got, fmt.Sprint(w.model.Requests()[i].System, " after ", writes))
+		got = append(got, fmt.Sprint(w.model.Requests()[i].System.Text(), " after ", writes))
 	}
 	same(t, "prompts and writes", []string{"A after 1", "A after 1", "B after 2"}, got)
 }
@@ -336,7 +364,7 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 		for _, tool := range r.Tools {
 			names = append(names, tool.Name+tool.Description)
 		}
-		got = append(got, strings.ReplaceAll(r.System, "\n\n", "|")+": "+strings.Join(names, " "))
+		got = append(got, strings.ReplaceAll(r.System.Text(), "\n\n", "|")+": "+strings.Join(names, " "))
 	}
 	same(t, "requests", []string{"role: z extra aof the call", "role|a note: z b extra aof the call", "role|a note: z b extra aof the call"}, got)
 	same(t, "contexts", []string{"conv mine", "conv mine", "conv mine"}, ids)

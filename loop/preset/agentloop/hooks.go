@@ -3,7 +3,6 @@ package agentloop
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -26,12 +25,10 @@ type ApprovalResolved struct {
 // of the output come first, so that no middleware can end a run with an unchecked response.
 // The caller's middleware changes messages and arguments before guardrails of the input and
 // permissions check them.
-func (r *run) middleware(cache json.RawMessage) []loop.Middleware {
+func (r *run) middleware() []loop.Middleware {
 	own := loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
-			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-				return r.beforeStep(ctx, s, cache)
-			},
+			BeforeStep: r.beforeStep,
 			WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 				return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 					began := r.clock.Now()
@@ -119,7 +116,7 @@ func (r *run) note(callID string) *note {
 	return n
 }
 
-func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMessage) (c loop.StepChange, err error) {
+func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
 	r.step, r.attempt = s.Step, 0
 	own := s.History()
 	r.resumed(own[min(r.history.Len(), len(own)):])
@@ -127,9 +124,9 @@ func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMe
 		return c, err
 	}
 	c = r.offer(s)
-	c.Request.System = r.history.System()
-	if cache != nil {
-		c.Request.Extra = map[string]json.RawMessage{"cache_control": cache}
+	c.Request.System = llm.SystemText(r.history.System())
+	if r.marks {
+		c.Request.System = r.history.Layers().System()
 	}
 	// Send the history only if other code has changed it. Otherwise keep the messages of
 	// the run, which the caller's middleware may have changed.

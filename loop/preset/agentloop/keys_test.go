@@ -60,7 +60,6 @@ func TestAL03Keys(t *testing.T) {
 			{"maxTokens", func(_ *world, cfg *agentloop.Config) { cfg.MaxTokens = 7 }, map[string]string{"maxTokens": "7"}},
 			{"temperature", func(_ *world, cfg *agentloop.Config) { cfg.Temperature = &cold }, map[string]string{"temperature": "0.5"}},
 			{"thinking", func(_ *world, cfg *agentloop.Config) { cfg.Thinking = "high" }, map[string]string{"thinking": "high"}},
-			{"cache", func(_ *world, cfg *agentloop.Config) { cfg.Cache = json.RawMessage(`{"type":"ephemeral"}`) }, map[string]string{"cache": `{"type":"ephemeral"}`}},
 			{"parallelToolCalls", func(_ *world, cfg *agentloop.Config) { cfg.OneTool = true }, map[string]string{
 				"events": "start slow, complete slow, start a, complete a, start ghost, error ghost",
 			}},
@@ -78,6 +77,9 @@ func TestAL03Keys(t *testing.T) {
 					return middleware.Permission{Allow: r.Tool == "a", Reason: "forbidden"}, nil
 				}
 			}, map[string]string{"results": "forbidden A unknown", "events": "start slow, start a, start ghost, error ghost, complete a"}},
+		}},
+		{func(_ *world, cfg *agentloop.Config) { cfg.System, cfg.Context = "S", "C" }, []keyCase{
+			{"cache", func(_ *world, cfg *agentloop.Config) { cfg.Cache = json.RawMessage(`{"type":"ephemeral"}`) }, map[string]string{"cache": "S"}},
 		}},
 		{asking, []keyCase{
 			{"approve", func(_ *world, cfg *agentloop.Config) {
@@ -100,6 +102,17 @@ func TestAL03Keys(t *testing.T) {
 			same(t, k.key, k.want, got)
 		}
 	}
+}
+
+// marked returns the parts of the system prompt with a cache mark.
+func marked(r *llm.Request) string {
+	var texts []string
+	for _, p := range r.System {
+		if p.CacheMark {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // observed runs an agent and returns what the keys of its configuration may change.
@@ -127,8 +140,8 @@ func observed(t *testing.T, sets ...func(*world, *agentloop.Config)) map[string]
 	res := w.run("go")
 	first := w.model.Requests()[0]
 	out := map[string]string{
-		"text": res.Text(), "reason": string(res.Reason), "calls": fmt.Sprint(len(w.model.Requests())), "id": l.ID(), "system": first.System,
-		"maxTokens": fmt.Sprint(first.Settings.MaxTokens), "thinking": first.Settings.ReasoningEffort, "cache": string(first.Extra["cache_control"]),
+		"text": res.Text(), "reason": string(res.Reason), "calls": fmt.Sprint(len(w.model.Requests())), "id": l.ID(), "system": first.System.Text(),
+		"maxTokens": fmt.Sprint(first.Settings.MaxTokens), "thinking": first.Settings.ReasoningEffort, "cache": marked(first),
 		"own bus": fmt.Sprint(min(own, 1)), "saved": strings.Join(w.saved, ", "),
 	}
 	if first.Settings.Temperature != nil {

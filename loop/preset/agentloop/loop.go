@@ -68,6 +68,9 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 	if named, ok := model.(interface{ ModelID() string }); ok {
 		l.cfg.Model = cmp.Or(l.cfg.Model, named.ModelID())
 	}
+	if _, err := l.cfg.marksCache(); err != nil {
+		return nil, err
+	}
 	l.newID = l.cfg.NewID
 	if l.newID == nil {
 		l.newID = randomID

@@ -33,6 +33,7 @@ type run struct {
 	tripped   bool
 	unchecked bool // true if the guardrails of the output have not finished with the response
 
+	marks     bool           // the system prompt has a cache mark
 	resumes   []llm.ToolCall // calls to run first, until the history has their results
 	response0 int            // the index of their response in the history
 	added     int            // Loop.added at the last tools that were sent
@@ -79,7 +80,14 @@ func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.
 	return r, nil
 }
 
-func (r *run) prepare(ctx context.Context, delivery llm.ResponseMode) error {
+func (r *run) prepare(ctx context.Context, delivery llm.ResponseMode) (err error) {
+	settings := r.cfg.Settings
+	if r.opts.Cache != nil {
+		settings.Cache = r.opts.Cache
+	}
+	if r.marks, err = settings.marksCache(); err != nil {
+		return err
+	}
 	if f := r.cfg.SystemFunc; f != nil {
 		text, err := f(ctx)
 		if err != nil {
@@ -146,10 +154,7 @@ func (r *run) start(ctx context.Context, delivery llm.ResponseMode) error {
 		MaxTokens: cmp.Or(r.opts.MaxTokens, own.MaxTokens), Temperature: cmp.Or(r.opts.Temperature, own.Temperature),
 		ReasoningEffort: cmp.Or(r.opts.Thinking, own.Thinking),
 	}
-	if r.opts.Cache != nil {
-		own.Cache = r.opts.Cache
-	}
-	cfg.Middleware = r.middleware(own.Cache)
+	cfg.Middleware = r.middleware()
 	agent, err := loop.New(llm.ModelFunc(r.callModel), cfg)
 	if err != nil {
 		return err

@@ -252,7 +252,7 @@ func TestMoreMiddleware(t *testing.T) {
 	seen := ""
 	w := newWorld(t, calls("1", "a"), says("x")).agent(agentloop.Config{System: "role", Middleware: []loop.Middleware{{Name: "own", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-			seen = s.Request.System
+			seen = s.Request.System.Text()
 			if s.Step > 0 {
 				return loop.StepChange{}, nil
 			}

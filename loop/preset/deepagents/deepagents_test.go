@@ -233,7 +233,7 @@ func TestModelsDA24(t *testing.T) {
 	}
 	var got []string
 	for _, r := range slices.Concat(rootModel.RecordedRequests(), own.RecordedRequests()) {
-		got = append(got, r.Request.Model+"/"+r.Request.System)
+		got = append(got, r.Request.Model+"/"+r.Request.System.Text())
 	}
 	if diff := cmp.Diff([]string{"big/I am root of ", "big/I am c of ", "small/I am b of "}, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
@@ -480,7 +480,7 @@ func TestAsToolDA50(t *testing.T) {
 	if results[0].Text() != "found it" || results[1].Text() != "loop: step 0: fake: status 400: bad" || !results[1].IsError {
 		t.Errorf("results: %+v", results)
 	}
-	if got := inner.RecordedRequests()[0].Request; got.Messages[0].Text() != "cats" || got.System != "I am searcher of Ada" {
+	if got := inner.RecordedRequests()[0].Request; got.Messages[0].Text() != "cats" || got.System.Text() != "I am searcher of Ada" {
 		t.Errorf("the request of the inner run is %+v", got)
 	}
 	if got, _ := user.Get(vars); got != "Ada"+strings.Repeat("!", 20) {

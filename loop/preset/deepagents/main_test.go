@@ -52,7 +52,7 @@ func asked(m *fake.Model) []string {
 	for _, r := range m.RecordedRequests() {
 		messages := r.Request.Messages
 		last := messages[len(messages)-1]
-		out = append(out, fmt.Sprintf("%s: %d, %s", r.Request.System, len(messages), last.Role))
+		out = append(out, fmt.Sprintf("%s: %d, %s", r.Request.System.Text(), len(messages), last.Role))
 	}
 	return out
 }

@@ -247,7 +247,7 @@ func (a *Agent) Compact(ctx context.Context, thread string) (done *middleware.Co
 // callWriter makes one model call in a separate run.
 func (a *Agent) callWriter(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	writer, err := a.agent.With(func(c *loop.Config) {
-		c.System, c.Tools, c.ToolChoice, c.OnStep = req.System, nil, llm.ToolChoice{}, nil
+		c.System, c.Tools, c.ToolChoice, c.OnStep = req.System.Text(), nil, llm.ToolChoice{}, nil
 		c.Model = cmp.Or(req.Model, c.Model)
 		c.Middleware = []loop.Middleware{{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {

@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 	a := b.agent(reactagent.Config{})
 	b.run(a, "thread", "go")
 	req := b.model.RecordedRequests()[0].Request
-	if req.System != "" || len(req.Tools) != 0 || len(a.Stack()) != 0 {
+	if req.System.Text() != "" || len(req.Tools) != 0 || len(a.Stack()) != 0 {
 		t.Errorf("got the request %+v, the stack %q", req, a.Stack())
 	}
 	want := trace.Options{
@@ -495,7 +495,7 @@ func TestCompact(t *testing.T) {
 		t.Fatalf("got %+v", done)
 	}
 	req := b.model.RecordedRequests()[10].Request
-	if req.Model != "m" || len(req.Tools) != 0 || !strings.HasPrefix(req.System, "You sum up") || !strings.HasPrefix(req.Messages[0].Text(), "user: question 0\nassistant: answer 0\n") {
+	if req.Model != "m" || len(req.Tools) != 0 || !strings.HasPrefix(req.System.Text(), "You sum up") || !strings.HasPrefix(req.Messages[0].Text(), "user: question 0\nassistant: answer 0\n") {
 		t.Errorf("the request for it: %+v", req)
 	}
 	b.run(a, "t", "and?")
@@ -582,7 +582,7 @@ func TestCompactByAnotherModel(t *testing.T) {
 	})
 	done := a.Compact(t.Context(), "t")
 	req := writer.RecordedRequests()[0].Request
-	if done == nil || done.Summary != "short" || req.Model != "small" || req.System != "sum up" || req.ToolChoice != (llm.ToolChoice{}) || len(req.Tools) != 0 || len(b.model.RecordedRequests()) != 0 {
+	if done == nil || done.Summary != "short" || req.Model != "small" || req.System.Text() != "sum up" || req.ToolChoice != (llm.ToolChoice{}) || len(req.Tools) != 0 || len(b.model.RecordedRequests()) != 0 {
 		t.Errorf("got %+v, request %+v", done, req)
 	}
 }

@@ -195,8 +195,8 @@ func TestTask(t *testing.T) {
 	if diff := cmp.Diff(strings.Fields("look ls read_file write_file edit_file more"), names); diff != "" {
 		t.Errorf("the sub-agent is offered (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]llm.Message{llm.User("look at a")}, req.Messages); diff != "" || req.System != "you read" || req.Model != "small" {
-		t.Errorf("the request has the system prompt %q and %q (-want +got):\n%s", req.Model, req.System, diff)
+	if diff := cmp.Diff([]llm.Message{llm.User("look at a")}, req.Messages); diff != "" || req.System.Text() != "you read" || req.Model != "small" {
+		t.Errorf("the request has the system prompt %q and %q (-want +got):\n%s", req.Model, req.System.Text(), diff)
 	}
 	if got := short(sub.RecordedRequests()[1].Request.Messages); got[3] != "tool: text" || !strings.Contains(got[4], "there is no tool") {
 		t.Errorf("it sees %q", got)
@@ -231,7 +231,7 @@ func TestGeneralPurposeAgent(t *testing.T) {
 	})
 	b.run(a, "", "go")
 	req := b.model.RecordedRequests()[1].Request
-	if req.Model != "big" || req.System != "be brief" || req.Messages[0].Text() != "do it" || len(req.Messages) != 1 {
+	if req.Model != "big" || req.System.Text() != "be brief" || req.Messages[0].Text() != "do it" || len(req.Messages) != 1 {
 		t.Errorf("the request of the sub-agent is %+v", req)
 	}
 	if diff := cmp.Diff([][]string{{"a", "write_todos", "task"}, {"a"}}, [][]string{b.offered(0), b.offered(1)}); diff != "" {

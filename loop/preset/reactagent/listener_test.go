@@ -223,7 +223,7 @@ func TestNothingAdded(t *testing.T) {
 	a := b.agent(reactagent.Config{})
 	b.run(a, "", "go")
 	req := b.model.RecordedRequests()[0].Request
-	if len(a.Stack()) != 0 || len(req.Tools) != 0 || req.System != "" || len(req.Messages) != 1 {
+	if len(a.Stack()) != 0 || len(req.Tools) != 0 || req.System.Text() != "" || len(req.Messages) != 1 {
 		t.Errorf("the stack is %q, the request %+v", a.Stack(), req)
 	}
 	b = newBench(t, text("x"))

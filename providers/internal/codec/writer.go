@@ -206,13 +206,22 @@ func CheckExtra(extra map[string]json.RawMessage) error {
 // IsNull reports whether JSON is null.
 func IsNull(raw []byte) bool { return strings.TrimSpace(jsonio.View(raw)) == "null" }
 
-// SystemPrompt returns the system prompt with the leading system messages, separated by empty
-// lines, and the number of these messages.
-func SystemPrompt(req *llm.Request) (prompt string, messages int) {
-	texts := []string{req.System}
+// SystemPrompt returns the system prompt with the leading system messages as its end, and the number
+// of these messages. They continue the last part, after an empty line, unless it has a cache mark.
+func SystemPrompt(req *llm.Request) (prompt llm.System, messages int) {
+	var said llm.System
 	for messages < len(req.Messages) && req.Messages[messages].Role == llm.RoleSystem {
-		texts = append(texts, req.Messages[messages].Text())
+		said = append(said, llm.SystemPart{Text: req.Messages[messages].Text()})
 		messages++
 	}
-	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n"), messages
+	text, last := said.Text(), len(req.System)-1
+	switch {
+	case text == "":
+		return req.System, messages
+	case last < 0 || req.System[last].CacheMark:
+		return slices.Concat(req.System, llm.SystemText(text)), messages
+	}
+	prompt = slices.Clone(req.System)
+	prompt[last].Text = llm.System{prompt[last], {Text: text}}.Text()
+	return prompt, messages
 }

@@ -106,7 +106,7 @@ var chatSent = []struct {
 		name:  "a system prompt in parts, and others that are not the first",
 		body:  `{"messages":[{"role":"system","content":[{"type":"text","text":"s"}]},{"role":"system","content":"t"},{"role":"system","content":""},{"role":"user","content":[]}]}`,
 		again: `{"messages":[{"role":"system","content":"s"},{"role":"system","content":"t"},{"role":"system","content":""},{"role":"user","content":""}]}`,
-		want:  llm.Request{System: "s", ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleSystem, Parts: chatParts(chatText("t"))}, {Role: llm.RoleSystem, Parts: chatParts(chatText(""))}, {Role: llm.RoleUser, Parts: chatParts(chatText(""))}}},
+		want:  llm.Request{System: llm.SystemText("s"), ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleSystem, Parts: chatParts(chatText("t"))}, {Role: llm.RoleSystem, Parts: chatParts(chatText(""))}, {Role: llm.RoleUser, Parts: chatParts(chatText(""))}}},
 	},
 	{
 		name: "an empty system prompt",

@@ -100,7 +100,7 @@ func chatDrawConversation(r *rapid.T) (messages []llm.Message) {
 
 func chatDrawRequest(r *rapid.T) *llm.Request {
 	req := &llm.Request{
-		Model: chatWords.Draw(r, "model"), System: rapid.OneOf(rapid.Just(""), chatWords).Draw(r, "system"), Messages: chatDrawConversation(r),
+		Model: chatWords.Draw(r, "model"), System: llm.SystemText(rapid.OneOf(rapid.Just(""), chatWords).Draw(r, "system")), Messages: chatDrawConversation(r),
 		ResponseMode: rapid.SampledFrom([]llm.ResponseMode{llm.Streaming, llm.NonStreaming}).Draw(r, "delivery"),
 	}
 	s := &req.Settings

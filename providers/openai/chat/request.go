@@ -133,9 +133,9 @@ func (w *writer) messages() {
 		return
 	}
 	w.Raw("messages", "[")
-	if w.Req.System != "" {
+	if prompt := w.Req.System.Text(); prompt != "" {
 		w.begin(w.chat.systemRole())
-		w.Text("content", w.Req.System)
+		w.Text("content", prompt)
 		w.Add("}")
 	}
 	for i := range w.Req.Messages {

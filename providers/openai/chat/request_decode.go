@@ -281,8 +281,8 @@ func (r *reader) add(m *wireMessage) {
 		out.Role = llm.RoleSystem
 		own := m.role == r.chat.systemRole()
 		text, only := onlyText(m.content)
-		if last < 0 && own && only && text != "" && m.opaque == nil && req.System == "" {
-			req.System = text
+		if last < 0 && own && only && text != "" && m.opaque == nil && req.System == nil {
+			req.System = llm.SystemText(text)
 			return
 		}
 		if !own {

@@ -52,13 +52,13 @@ var chatBodies = []struct {
 }{
 	{
 		name: "system and user",
-		req:  llm.Request{Model: "m", System: "Be brief.", Messages: []llm.Message{llm.User("Hi \"you\" <é>")}},
+		req:  llm.Request{Model: "m", System: llm.SystemText("Be brief."), Messages: []llm.Message{llm.User("Hi \"you\" <é>")}},
 		want: `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi \"you\" <é>"}],"stream":true,"stream_options":{"include_usage":true}}`,
 	},
 	{
 		name: "developer and max_tokens",
 		chat: chat.Protocol{Developer: true, MaxTokens: true},
-		req:  llm.Request{System: "Be brief.", Messages: []llm.Message{llm.User("Hi"), {Role: llm.RoleSystem, Parts: chatParts(chatText("Now."))}}, ResponseMode: llm.NonStreaming, Settings: llm.Settings{MaxTokens: 9}},
+		req:  llm.Request{System: llm.SystemText("Be brief."), Messages: []llm.Message{llm.User("Hi"), {Role: llm.RoleSystem, Parts: chatParts(chatText("Now."))}}, ResponseMode: llm.NonStreaming, Settings: llm.Settings{MaxTokens: 9}},
 		want: `{"messages":[{"role":"developer","content":"Be brief."},{"role":"user","content":"Hi"},{"role":"developer","content":"Now."}],"max_tokens":9}`,
 	},
 	{
@@ -268,7 +268,7 @@ var chatBodies = []struct {
 	{
 		name: "extra wins, null leaves out",
 		req: llm.Request{
-			Model: "m", System: "s", Messages: []llm.Message{llm.User("Hi")}, Tools: chatTools("f"), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
+			Model: "m", System: llm.SystemText("s"), Messages: []llm.Message{llm.User("Hi")}, Tools: chatTools("f"), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
 			Settings: llm.Settings{MaxTokens: 1, Temperature: new(1.0), TopP: new(1.0), Seed: new(int64(1)), StopSequences: []string{"a"}, ReasoningEffort: "low", ParallelToolCalls: new(true), OutputSchema: json.RawMessage(`{}`)},
 			Extra: map[string]json.RawMessage{
 				"model": json.RawMessage(`"n"`), "messages": json.RawMessage(`[ ]`), "tools": json.RawMessage(`[1]`), "tool_choice": json.RawMessage(`2`), "parallel_tool_calls": json.RawMessage(`3`), "max_tokens": json.RawMessage(`4`),

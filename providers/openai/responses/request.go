@@ -28,8 +28,8 @@ func (Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	if req.Model != "" {
 		w.put("model", codec.Quote(req.Model))
 	}
-	if req.System != "" {
-		w.put("instructions", codec.Quote(req.System))
+	if prompt := req.System.Text(); prompt != "" {
+		w.put("instructions", codec.Quote(prompt))
 	}
 	w.input()
 	w.tools()

@@ -49,7 +49,7 @@ func (r *requestReader) body(d *jsonio.Dec) {
 				r.extra("instructions", d.Raw())
 				return
 			}
-			r.req.System = d.String()
+			r.req.System = llm.SystemText(d.String())
 		},
 		"input", func() { r.input(d) },
 		"tools", func() { r.tools(d) },

@@ -65,7 +65,7 @@ func TestResponsesRequests(t *testing.T) {
 		want string
 	}{
 		{"nothing", llm.Request{}, `{"input":[],` + standing + `,"stream":true}`},
-		{"a model and a system prompt, non-streaming", llm.Request{Model: "gpt-5", System: "Be brief.", ResponseMode: llm.NonStreaming}, `{"model":"gpt-5","instructions":"Be brief.","input":[],` + standing + `}`},
+		{"a model and a system prompt, non-streaming", llm.Request{Model: "gpt-5", System: llm.SystemText("Be brief."), ResponseMode: llm.NonStreaming}, `{"model":"gpt-5","instructions":"Be brief.","input":[],` + standing + `}`},
 		{"messages", llm.Request{Messages: []llm.Message{
 			system("", llm.Text{Text: "s"}), system(`{"role":"developer"}`, llm.Text{Text: "d"}), llm.User("hi"), user(llm.Text{}),
 			user(llm.Text{Text: "a"}, llm.Text{Text: "b", Opaque: raw(`{"responses_content:x":1}`)}), user(llm.Text{Text: "c", Opaque: raw(`{"responses_content:x":1}`)}),
@@ -331,7 +331,7 @@ func TestResponsesBadRequests(t *testing.T) {
 // drawRequest draws a request that comes back as it is.
 func drawRequest(t *rapid.T) *llm.Request {
 	word := rapid.SampledFrom([]string{"a", "Hello, wörld.\n", `"\` + "\u2028\x00", "{}", "😀"})
-	req := &llm.Request{Model: rapid.SampledFrom([]string{"", "gpt-5"}).Draw(t, "model"), System: rapid.SampledFrom([]string{"", "s"}).Draw(t, "system"), ResponseMode: rapid.SampledFrom([]llm.ResponseMode{llm.Streaming, llm.NonStreaming}).Draw(t, "delivery")}
+	req := &llm.Request{Model: rapid.SampledFrom([]string{"", "gpt-5"}).Draw(t, "model"), System: llm.SystemText(rapid.SampledFrom([]string{"", "s"}).Draw(t, "system")), ResponseMode: rapid.SampledFrom([]llm.ResponseMode{llm.Streaming, llm.NonStreaming}).Draw(t, "delivery")}
 	calls := 0
 	for i := range rapid.IntRange(0, 4).Draw(t, "rounds") {
 		var parts []llm.Part

@@ -209,7 +209,6 @@ func (in Request) messagesValues(body object) *Error {
 	maxTokens, hasMaxTokens := body.get("max_tokens").number()
 	temperature, hasTemperature := body.get("temperature").number()
 	budget, hasBudget := body.get("thinking").get("budget_tokens").number()
-	marks := cacheMarks(body.get("system")) + cacheMarks(body.get("tools")) + cacheMarks(body.get("messages"))
 	switch {
 	case !body.get("model").isSet() && !body.get("anthropic_version").isSet():
 		return reject("", "model: Field required")
@@ -221,15 +220,13 @@ func (in Request) messagesValues(body object) *Error {
 		return reject("", "thinking.enabled.budget_tokens: Input should be greater than or equal to %d", minBudget)
 	case hasBudget && hasMaxTokens && budget >= maxTokens && !in.interleaves():
 		return reject("", "`max_tokens` must be greater than `thinking.budget_tokens`.")
-	case marks > maxCacheMarks:
-		return reject("", "A maximum of %d blocks with cache_control may be provided. Found %d.", maxCacheMarks, marks)
 	}
-	return body.get("system").first(func(_ int, b value) *Error {
+	return cmp.Or(messagesCache(body), body.get("system").first(func(_ int, b value) *Error {
 		if b.text("type") != "text" || strings.TrimSpace(b.text("text")) != "" {
 			return nil
 		}
 		return reject("", "system: text content blocks must contain non-whitespace text")
-	})
+	}))
 }
 
 // interleaves reports whether thinking may occur between calls: then its budget is that
@@ -238,20 +235,7 @@ func (in Request) interleaves() bool {
 	return strings.Contains(strings.Join(in.Header.Values("Anthropic-Beta"), ","), "interleaved-thinking")
 }
 
-const (
-	maxCacheMarks = 4
-	minBudget     = 1024
-)
-
-func cacheMarks(list value) (n int) {
-	for _, v := range list.elements() {
-		if v.get("cache_control").isSet() {
-			n++
-		}
-		n += cacheMarks(v.get("content"))
-	}
-	return n
-}
+const minBudget = 1024
 
 func messagesChoice(body object) *Error {
 	choice, tools := body.get("tool_choice"), body.get("tools")

@@ -438,11 +438,13 @@ func list(raw json.RawMessage) ([]llm.Message, error) {
 // converseRequest reads
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 func converseRequest(raw json.RawMessage, req *llm.Request) error {
+	prompt := ""
 	for _, part := range tree.Elements(raw, "system") {
-		if req.System += tree.Scalar(part, "text"); tree.Without(part, "text") != nil {
+		if prompt += tree.Scalar(part, "text"); tree.Without(part, "text") != nil {
 			req.Extra["system"] = tree.Member(raw, "system")
 		}
 	}
+	req.System = llm.SystemText(prompt)
 	for n, m := range tree.Elements(raw, "messages") {
 		if content := tree.Member(m, "content"); len(content) == 0 || content[0] != '[' {
 			return fmt.Errorf("messages[%d]: the message has no list of content", n)

@@ -118,7 +118,7 @@ func readBody(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 
 // setRequest sets the messages of a run to those of a request.
 func (r *Run) setRequest(req *llm.Request) {
-	r.Messages = append(message.System(req.System), req.Messages...)
+	r.Messages = append(message.System(req.System.Text()), req.Messages...)
 	r.FindMissing(req.Extra)
 }
 

@@ -275,7 +275,7 @@ func (r *reader) body(object json.RawMessage) (ok bool, err error) {
 		return err != nil, err
 	}
 	r.remains = true
-	r.messages = slices.Concat(r.messages, message.System(req.System), req.Messages)
+	r.messages = slices.Concat(r.messages, message.System(req.System.Text()), req.Messages)
 	return true, nil
 }
 
