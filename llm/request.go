@@ -30,7 +30,7 @@ type System []SystemPart
 //gencodec:inline
 type SystemPart struct {
 	Text string `json:"text"`
-	// CacheMark asks the provider to cache the request up to the end of this part. Adapters of
+	// CacheMark makes the provider cache the request up to the end of this part. Adapters of
 	// providers without such marks send the same text without it.
 	CacheMark bool `json:"cache_mark,omitempty"`
 }
