@@ -29,8 +29,12 @@ type object = map[string]any
 
 // configuration returns the system prompt and the tools of requests.
 func (c Content) configuration(config *trace.ModelConfig) (list []attribute.KeyValue) {
-	if config.System != "" {
-		list = append(list, c.attribute(systemInstructions, []any{object{"type": "text", "content": config.System}}))
+	if len(config.System) > 0 {
+		parts := make([]any, len(config.System))
+		for i, p := range config.System {
+			parts[i] = object{"type": "text", "content": p.Text}
+		}
+		list = append(list, c.attribute(systemInstructions, parts))
 	}
 	if len(config.Tools) > 0 {
 		tools := make([]any, len(config.Tools))

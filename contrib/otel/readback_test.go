@@ -122,7 +122,7 @@ func conversation(events []trace.Event) (list []llm.Message) {
 		}
 		switch body := ev.Body.(type) {
 		case trace.ModelConfig:
-			system = body.System
+			system = body.System.Text()
 		case trace.ModelRequest:
 			requests = append(requests[:body.PrefixMessages:body.PrefixMessages], body.NewMessages...)
 			list = requests

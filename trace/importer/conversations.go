@@ -175,7 +175,7 @@ func (t *chains) changedBefore(i, known int, continued map[string]bool) (key str
 			continue
 		}
 		for _, j := range slices.Backward(t.changed[x.keys[n]]) {
-			if y := &t.list[j]; j < i && !continued[y.key()] && y.request.System == x.request.System {
+			if y := &t.list[j]; j < i && !continued[y.key()] && y.request.System.Text() == x.request.System.Text() {
 				return y.key(), n
 			}
 		}
@@ -189,7 +189,7 @@ func (t *chains) changedBefore(i, known int, continued map[string]bool) (key str
 // messages of request i, members replaces the responses that the client changed by those of the model.
 func (t *chains) members(i int) []int {
 	members, last := []int{i}, &t.list[i]
-	messages := last.run.Messages[len(message.System(last.request.System)):]
+	messages := last.run.Messages[len(message.System(last.request.System.Text())):]
 	for key := last.parent; key != ""; key = t.list[i].parent {
 		same, children := t.byKey[key], t.children[key]
 		n := slices.Index(children, i)
