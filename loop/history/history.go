@@ -159,8 +159,14 @@ func (h *History) SpliceRange(from, to int, m llm.Message) ([]Entry, error) {
 func (h *History) Fork(id string) *History {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &History{
+	fork := &History{
 		id: cmp.Or(id, h.id), layers: h.layers.Fork(), entries: slices.Clone(h.entries), messages: slices.Clone(h.messages),
 		anchor: h.anchor, metadata: copyOf(h.metadata),
 	}
+	for i := range fork.entries {
+		m := &fork.entries[i].Message
+		m.Parts = slices.Clone(m.Parts)
+		fork.messages[i] = *m
+	}
+	return fork
 }

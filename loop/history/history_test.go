@@ -226,6 +226,10 @@ func TestAL76ForkIsIndependent(t *testing.T) {
 	fork := h.Fork("y")
 	fork.Append(llm.User("to the fork"), history.Meta{})
 	h.Append(llm.User("to the other"), history.Meta{})
+	fork.Entries()[0].Message.Parts[0] = llm.Text{Text: "changed"}
+	if e, m := h.Entries()[0].Message.Text(), h.Messages()[0].Text(); e != "before" || m != "before" {
+		t.Errorf("a change of a part of the fork: the other has %q and %q", e, m)
+	}
 	for want, is := range map[string]*history.History{"to the fork": fork, "to the other": h} {
 		if e, m := is.Entries()[3].Message.Text(), is.Messages()[3].Text(); e != want || m != want {
 			t.Errorf("got %q and %q, want %q", e, m, want)
