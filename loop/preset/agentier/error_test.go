@@ -164,6 +164,7 @@ func TestRunFor(t *testing.T) {
 		"a value":     {turns: say(`{"n":1}`), want: &count{1}},
 		"retried":     {reAsks: 1, turns: say("nope", `{"n":2}`), want: &count{2}},
 		"not retried": {turns: say("nope"), fails: "nope"},
+		"in vain":     {reAsks: 2, turns: say("no", `{"n":"one"}`, "nope"), fails: "nope"},
 		"too large":   {turns: say(`{"n":99999999999999999999}`), fails: `{"n":99999999999999999999}`},
 	} {
 		a, _ := newAgent(t, loop.Config{}, c.turns...)

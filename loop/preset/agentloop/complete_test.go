@@ -114,6 +114,63 @@ func TestAL15AL92Order(t *testing.T) {
 	}
 }
 
+// AL-15: the parts of a step that TestAL15AL92Order does not show. The system prompt is composed
+// after onStepStart. onStepComplete gets a history with the response, its model, usage and latency.
+// A stop is checked before onStepStart, and the step limit after the results are in the history.
+func TestAL15AroundTheStep(t *testing.T) {
+	called := calls("", "a")
+	called.Model, called.Delay, called.Usage = "m1", 20*time.Millisecond, llm.Usage{InputTokens: 10, OutputTokens: 5}
+	for name, c := range map[string]struct {
+		maxSteps int
+		stop     string // the event at which the run is stopped
+		want     []string
+		roles    string
+	}{
+		"to the end": {want: []string{"onStepStart 0", "onStepComplete 0", "onToolCallComplete 0", "onStepStart 1", "onStepComplete 1", "onRunComplete done"}, roles: "user/1 assistant/1 tool/1 assistant/1"},
+		"step limit": {maxSteps: 1, want: []string{"onStepStart 0", "onStepComplete 0", "onToolCallComplete 0", "onRunComplete max_steps"}, roles: "user/1 assistant/1 tool/1"},
+		"stopped":    {stop: agentloop.OnToolCallComplete, want: []string{"onStepStart 0", "onStepComplete 0", "onToolCallComplete 0", "onRunComplete stopped"}, roles: "user/1 assistant/1 tool/1"},
+	} {
+		w := newWorld(t, called, says("x"))
+		var got, systems []string
+		var meta history.Meta
+		w.hook = func(ev agentloop.Event) error {
+			switch ev.Name {
+			case agentloop.OnStepStart:
+				w.History().SetSystem(fmt.Sprint("for step ", ev.Step))
+			case agentloop.OnStepComplete:
+				if last := w.History().Entries()[w.History().Len()-1]; last.Message.Role != llm.RoleAssistant {
+					t.Errorf("%s: the history ends with a message of %s", name, last.Message.Role)
+				} else if ev.Step == 0 {
+					meta = last.Meta
+				}
+			case agentloop.OnToolCallComplete:
+			case agentloop.OnRunComplete:
+				got = append(got, fmt.Sprint(ev.Name, " ", w.last().Reason))
+				return nil
+			default:
+				return nil
+			}
+			if got = append(got, fmt.Sprint(ev.Name, " ", ev.Step)); ev.Name == c.stop {
+				w.Stop()
+			}
+			return nil
+		}
+		w.agent(agentloop.Config{MaxSteps: c.maxSteps}).run("go")
+		same(t, name, c.want, got)
+		for i, r := range w.model.RecordedRequests() {
+			if systems = append(systems, r.Request.System); systems[i] != fmt.Sprint("for step ", i) {
+				t.Errorf("%s: the system prompts %q", name, systems)
+			}
+		}
+		if want := (history.Meta{Model: "m1", Usage: called.Usage, Latency: called.Delay}); meta != want {
+			t.Errorf("%s: the response in the history has %+v, want %+v", name, meta, want)
+		}
+		if w.roles() != c.roles || w.last().StepCount != 1 {
+			t.Errorf("%s: the history %s, %d steps", name, w.roles(), w.last().StepCount)
+		}
+	}
+}
+
 // AL-15, AL-71: the metadata of a response in the history.
 func TestHistoryMeta(t *testing.T) {
 	first, second := calls("", "slow"), says("x")

@@ -363,7 +363,7 @@ func TestFinanceBotDA48DA51DA52(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock := fake.NewClock()
-	delays := []time.Duration{30, 10, 20}
+	begun, delays := clock.Now(), []time.Duration{30, 10, 20}
 	var log []string
 	results, searched := make([]string, len(plan.Searches)), make([]*fake.Model, len(plan.Searches))
 	wait, done := clock.Signal()
@@ -376,7 +376,7 @@ func TestFinanceBotDA48DA51DA52(t *testing.T) {
 		clock.Go(func() {
 			defer done()
 			for chunk := range s.TextStream() {
-				log = append(log, fmt.Sprint(i+1, " ", chunk))
+				log = append(log, fmt.Sprint(clock.Now().Sub(begun), " ", i+1, " ", chunk))
 			}
 			if results[i], err = s.Text(); err != nil {
 				t.Error(err)
@@ -386,8 +386,9 @@ func TestFinanceBotDA48DA51DA52(t *testing.T) {
 	for range plan.Searches {
 		wait()
 	}
-	if first, second := slices.Index(log, "1 found "), slices.Index(log, "2 found "); first < 0 || second > slices.Index(log, "1 q1") || slices.Index(log, "2 q2") > slices.Index(log, "1 q1") {
-		t.Errorf("the chunks of the searches: %q", log)
+	slices.Sort(log)
+	if diff := cmp.Diff([]string{"0s 1 found ", "0s 2 found ", "0s 3 found ", "10ms 2 q2", "20ms 3 q3", "30ms 1 q1"}, log); diff != "" {
+		t.Errorf("the chunks of the searches with their times (-want +got):\n%s", diff)
 	}
 	report, err := writer("Query: " + query + "\nResults: " + strings.Join(results, ", "))
 	if err != nil {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -44,6 +46,16 @@ func tools(log *[]string) []loop.Tool {
 		{Name: "a", Run: run(loop.TextOutput(`{"city":"Paris","tempC":22}`), nil)}, {Name: "b", Run: run(loop.TextOutput("plain text"), nil)},
 		{Name: "bad", Run: run(loop.Output{}, errors.New("no luck"))},
 	}
+}
+
+// encoded returns a value as JSON.
+func encoded(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 func messages() []llm.Message { return []llm.Message{llm.User("go")} }
@@ -181,16 +193,23 @@ func TestUsageDZ20(t *testing.T) {
 		}
 		got := []llm.Usage{res.Steps[0].Usage, res.Steps[1].Usage, told[0], told[1], res.Usage}
 		var finished []llm.Usage
-		var lines []string
+		var lines, record []string
+		var parsed struct {
+			Steps []struct{ Usage json.RawMessage }
+			Usage json.RawMessage
+		}
+		if err := json.Unmarshal(encoded(t, res), &parsed); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range parsed.Steps {
+			record = append(record, string(step.Usage))
+		}
+		record = append(record, string(parsed.Usage))
 		s := deuz.StreamChat(t.Context(), opts)
 		for p := range s.Full() {
 			if p.Type == "step-finish" || p.Type == "finish" {
 				finished = append(finished, p.Usage)
-				line, err := json.Marshal(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, usage, _ := strings.Cut(string(line), `"usage":`)
+				_, usage, _ := strings.Cut(string(encoded(t, p)), `"usage":`)
 				lines = append(lines, usage[:strings.Index(usage, "}")+1])
 			}
 		}
@@ -202,12 +221,13 @@ func TestUsageDZ20(t *testing.T) {
 		if diff := cmp.Diff([]llm.Usage{one, two, one, two, sum, one, two, sum, one, two, sum}, got); diff != "" {
 			t.Errorf("%s: usage in the result, the callback and the parts (-want +got):\n%s", name, diff)
 		}
-		if diff := cmp.Diff([]string{
+		want := []string{
 			`{"inputTokens":10,"outputTokens":5,"totalTokens":15,"cachedInputTokens":4,"reasoningTokens":2}`,
 			`{"inputTokens":20,"outputTokens":7,"totalTokens":27,"cachedInputTokens":8,"reasoningTokens":5}`,
 			`{"inputTokens":30,"outputTokens":12,"totalTokens":42,"cachedInputTokens":12,"reasoningTokens":7}`,
-		}, lines); diff != "" {
-			t.Errorf("%s: usage in JSON (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(slices.Concat(want, want), append(lines, record...)); diff != "" {
+			t.Errorf("%s: usage in the parts and in the result as JSON (-want +got):\n%s", name, diff)
 		}
 		if one.Total() != 15 || res.Steps[1].Usage.Total() != 27 || res.Usage.Total() != 42 {
 			t.Errorf("%s: the totals are %d, %d and %d", name, one.Total(), res.Steps[1].Usage.Total(), res.Usage.Total())
@@ -215,14 +235,26 @@ func TestUsageDZ20(t *testing.T) {
 	}
 }
 
-// DZ-61: a client-side tool ends the stream without a result. The caller appends the result, and
+// DZ-45, DZ-61: a client-side tool ends the run of both entry points without a result, and the result of
+// GenerateText has the call. The caller appends the result, and
 // the second stream continues from it.
 func TestClientToolDZ61(t *testing.T) {
 	client, err := loop.ClientTool("client", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := deuz.Options{Model: fake.NewModel(calls("", "client"), says("done")), Messages: messages(), Loop: loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}}
+	opts := deuz.Options{Model: &fake.Model{Responses: []fake.Response{calls("", "client"), says("done")}, IsolateConversations: true}, Messages: messages(), Loop: loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}}
+	whole, err := deuz.GenerateText(t.Context(), opts)
+	if err != nil || whole.ModelCalls != 1 || len(whole.Messages) != 1 {
+		t.Fatalf("GenerateText: %+v, %v", whole, err)
+	}
+	var result struct{ ToolCalls json.RawMessage }
+	if err := json.Unmarshal(encoded(t, whole), &result); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`[{"toolCallId":"client","toolName":"client","args":{"of":"client"}}]`, string(result.ToolCalls)); diff != "" {
+		t.Errorf("toolCalls of the result (-want +got):\n%s", diff)
+	}
 	var got []string
 	var pending []llm.Part
 	for p := range deuz.StreamChat(t.Context(), opts).Full() {
@@ -244,6 +276,79 @@ func TestClientToolDZ61(t *testing.T) {
 	if diff := cmp.Diff([]string{"step-start 0", "text-delta 0 done", "step-finish 0", "finish 0"}, got); diff != "" {
 		t.Errorf("the parts of the second stream (-want +got):\n%s", diff)
 	}
+}
+
+// DZ-52: with the default limits, both entry points stop after three steps in which one tool fails, and run
+// at most five tools at a time. They mark the error results, also those of calls with bad arguments.
+func TestGuardOfBothEntriesDZ52(t *testing.T) {
+	want := []string{"bad:error work:error work work work work work work work", "bad:error", "bad:error"}
+	entries := map[string]func(deuz.Options) []string{
+		"GenerateText": func(opts deuz.Options) (steps []string) {
+			res, err := deuz.GenerateText(t.Context(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range res.Steps {
+				line := ""
+				for _, r := range s.Results {
+					line += marked(r.Name, r.IsError)
+				}
+				steps = append(steps, strings.TrimSpace(line))
+			}
+			return steps
+		},
+		"StreamChat": func(opts deuz.Options) (steps []string) {
+			for p := range deuz.StreamChat(t.Context(), opts).Full() {
+				switch p.Type {
+				case "step-start":
+					steps = append(steps, "")
+				case "tool-result":
+					last := &steps[len(steps)-1]
+					*last = strings.TrimSpace(*last + " " + marked(p.ToolName, p.IsError))
+				}
+			}
+			return steps
+		},
+	}
+	for name, run := range entries {
+		clock := fake.NewClock()
+		var mu sync.Mutex
+		running, most := 0, 0
+		count := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			running += n
+			most = max(most, running)
+		}
+		work, err := loop.NewTool("work", "", func(ctx context.Context, _ struct {
+			Of string `json:"of"`
+		}) (string, error) {
+			count(1)
+			defer count(-1)
+			return "done", clock.Sleep(ctx, time.Millisecond)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := calls("", "bad", "work", "work", "work", "work", "work", "work", "work", "work")
+		for i := range first.Calls {
+			first.Calls[i].ID = fmt.Sprint(first.Calls[i].ID, ".", i)
+		}
+		first.Calls[1].Arguments = `{"of":1}`
+		got := run(deuz.Options{Model: &fake.Model{Clock: clock, Responses: []fake.Response{first, calls("", "bad"), calls("", "bad"), says("never")}}, Messages: messages(),
+			Loop: loop.Config{MaxSteps: 9, Clock: clock, Tools: append(tools(nil), work)}})
+		if diff := cmp.Diff(want, got); diff != "" || most != 5 {
+			t.Errorf("%s: %d tools ran at a time; results of the steps (-want +got):\n%s", name, most, diff)
+		}
+	}
+}
+
+// marked returns the name of a tool and whether its result is an error.
+func marked(name string, isError bool) string {
+	if isError {
+		name += ":error"
+	}
+	return name + " "
 }
 
 // rebuilt returns the messages that the parts of a stream contain.
