@@ -417,23 +417,32 @@ func TestFinanceBotDA48DA51DA52(t *testing.T) {
 	}
 }
 
-// DA-52: a canceled search leaves the others whole.
+// DA-52: a search that is canceled while the others run leaves them whole.
 func TestCancelOneSearchDA52(t *testing.T) {
 	texts := make([]string, 3)
 	errs := make([]error, 3)
+	clock := fake.NewClock()
+	wait, done := clock.Signal()
 	for i := range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		s, err := deepagents.Execute(ctx, agent("search", fake.NewModel(fake.Response{Chunks: []string{"found ", fmt.Sprint(i)}})), loop.Prompt("go"), nil, nil)
+		m := &fake.Model{Clock: clock, Responses: []fake.Response{{Chunks: []string{"found ", fmt.Sprint(i)}, EventInterval: time.Duration(i+1) * time.Millisecond}}}
+		s, err := deepagents.Execute(ctx, agent("search", m), loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{Clock: clock}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range s.TextStream() {
-			if i == 1 {
-				cancel()
+		clock.Go(func() {
+			defer done()
+			for range s.TextStream() {
+				if i == 1 {
+					cancel()
+				}
 			}
-		}
-		texts[i], errs[i] = s.Text()
+			texts[i], errs[i] = s.Text()
+		})
+	}
+	for range 3 {
+		wait()
 	}
 	if aborted, ok := errors.AsType[*deepagents.AbortError](errs[1]); !ok || errs[0] != nil || errs[2] != nil {
 		t.Errorf("errors %v, %v", errs, aborted)
