@@ -158,7 +158,7 @@ func TestAL15AroundTheStep(t *testing.T) {
 		w.agent(agentloop.Config{MaxSteps: c.maxSteps}).run("go")
 		same(t, name, c.want, got)
 		for i, r := range w.model.RecordedRequests() {
-			if systems = append(systems, r.Request.System); systems[i] != fmt.Sprint("for step ", i) {
+			if systems = append(systems, r.Request.System.Text()); systems[i] != fmt.Sprint("for step ", i) {
 				t.Errorf("%s: the system prompts %q", name, systems)
 			}
 		}
