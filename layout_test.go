@@ -60,6 +60,7 @@ var (
 	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec"}
 	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/tabular", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
 	evaluationModules  = []string{gonum, jsonschema, yaml}
+	examplePackages    = []string{"llm", "loop/...", "fake/...", "providers/..."}
 )
 
 // table has a row for each package, and no other row. An import without a row fails the test.
@@ -476,6 +477,18 @@ var table = []packageRule{
 		not:      "scoring",
 		packages: evaluationPackages,
 		modules:  evaluationModules,
+	},
+	{
+		name: "examples", does: "the test of the programs below it",
+		packages: examplePackages,
+	},
+	{
+		name: "examples/deuz", does: "a program that does what the documentation of deuz does",
+		packages: examplePackages,
+	},
+	{
+		name: "examples/agentier", does: "a program that does what the documentation of agentier does",
+		packages: examplePackages,
 	},
 	{
 		name: "cmd/looptape", does: "the root command and main",

@@ -1,0 +1,137 @@
+// Package examples_test runs the programs below this folder, each of which does what the
+// documentation of a reference loop does.
+package examples_test
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sebdah/goldie/v2"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+)
+
+// programs are the folders of the examples, each with the variable of its provider's key.
+var programs = map[string]string{
+	"agentier": "OPENAI_API_KEY",
+	"deuz":     "ANTHROPIC_API_KEY",
+}
+
+const key = "sk-a-key-that-no-output-may-contain"
+
+// build builds all examples and returns the folder of the programs.
+func build(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator), "./...").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// start runs a program in an empty folder, with these variables as its only environment.
+func start(t *testing.T, file string, env []string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errors bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), file, args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.TempDir(), append(slices.Clip(env), "SYSTEMROOT="+os.Getenv("SYSTEMROOT")), &out, &errors
+	err = cmd.Run()
+	return out.String(), errors.String(), err
+}
+
+// TestExamples runs each program with its scripted model, and with its provider's client against
+// the strict server. Both print the same, except for durations and the order of concurrent tools.
+func TestExamples(t *testing.T) {
+	dir := build(t)
+	golden := goldie.New(t, goldie.WithFixtureDir("testdata"))
+	for name, variable := range programs {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(dir, name)
+			scripted, stderr, err := start(t, file, []string{variable + "=" + key})
+			if err != nil || stderr != "" {
+				t.Fatalf("the scripted model: %v\n%s", err, stderr)
+			}
+			golden.Assert(t, name, []byte(scripted))
+
+			_, stderr, err = start(t, file, nil, "-live")
+			if want := name + ": -live: missing key: set " + variable + "\n"; err == nil || stderr != want {
+				t.Errorf("without a key: got %v, %q, want %q", err, stderr, want)
+			}
+
+			server := wire.New(wire.Config{Script: script(t, name), Key: key})
+			listener := httptest.NewServer(server)
+			defer listener.Close()
+			env := server.Info(listener.URL).Env("", key)
+			live, stderr, err := start(t, file, env, "-live")
+			if err != nil || stderr != "" {
+				t.Errorf("the provider: %v\n%s", err, stderr)
+			}
+			if diff := cmp.Diff(lines(scripted), lines(live)); diff != "" {
+				t.Errorf("the provider prints something else (-scripted +provider):\n%s", diff)
+			}
+			if r := server.Done(); !r.OK() {
+				t.Errorf("the server reports %+v", r)
+			}
+
+			env = server.Info(listener.URL).Env("", key+"-of-another")
+			stdout, stderr, err := start(t, file, env, "-live")
+			if err == nil || !strings.Contains(stderr, "401") || strings.Contains(stdout+stderr, key) {
+				t.Errorf("with an invalid key: got %v\n%s%s", err, stdout, stderr)
+			}
+		})
+	}
+}
+
+// script returns the scenario of a program.
+func script(t *testing.T, name string) *fake.Script {
+	t.Helper()
+	file := filepath.Join(name, "scenario.yaml")
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := fake.ParseScript(file, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var duration = regexp.MustCompile(`\d+ms`)
+
+// lines returns the lines in sorted order, without durations.
+func lines(s string) []string {
+	return slices.Sorted(strings.Lines(duration.ReplaceAllString(s, "…ms")))
+}
+
+// TestExamplesComplete checks that each folder is in the table and has a program that can be read in
+// one go: one file of less than 150 lines.
+func TestExamplesComplete(t *testing.T) {
+	files, err := filepath.Glob("*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for name := range programs {
+		want = append(want, filepath.Join(name, "main.go"))
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, files); diff != "" {
+		t.Errorf("files (-table +folder):\n%s", diff)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if n := bytes.Count(src, []byte("\n")); err != nil || n >= 150 {
+			t.Errorf("%s has %d lines, want less than 150 (%v)", file, n, err)
+		}
+	}
+}
