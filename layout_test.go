@@ -491,6 +491,10 @@ var table = []packageRule{
 		packages: examplePackages,
 	},
 	{
+		name: "examples/reactagent", does: "a program that does what the documentation of reactagent does",
+		packages: examplePackages,
+	},
+	{
 		name: "cmd/looptape", does: "the root command and main",
 		not:      "logic",
 		packages: []string{all},

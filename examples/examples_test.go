@@ -22,8 +22,9 @@ import (
 
 // programs are the folders of the examples, each with the variable of its provider's key.
 var programs = map[string]string{
-	"agentier": "OPENAI_API_KEY",
-	"deuz":     "ANTHROPIC_API_KEY",
+	"agentier":   "OPENAI_API_KEY",
+	"deuz":       "ANTHROPIC_API_KEY",
+	"reactagent": "OPENAI_API_KEY",
 }
 
 const key = "sk-a-key-that-no-output-may-contain"

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -55,9 +56,7 @@ func newProvider(live bool) (llm.Model, loop.Clock, error) {
 		return nil, nil, errors.New("-live: missing key: set OPENAI_API_KEY")
 	}
 	client := openai.NewChat(key)
-	if url := os.Getenv("OPENAI_BASE_URL"); url != "" {
-		client.BaseURL = url
-	}
+	client.BaseURL = cmp.Or(os.Getenv("OPENAI_BASE_URL"), client.BaseURL)
 	return client, nil, nil
 }
 

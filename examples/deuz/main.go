@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -49,9 +50,7 @@ func newModel(live bool) (llm.Model, error) {
 		return nil, errors.New("-live: missing key: set ANTHROPIC_API_KEY")
 	}
 	client := anthropic.New(key)
-	if url := os.Getenv("ANTHROPIC_BASE_URL"); url != "" {
-		client.BaseURL = url
-	}
+	client.BaseURL = cmp.Or(os.Getenv("ANTHROPIC_BASE_URL"), client.BaseURL)
 	return client.Model("claude-opus-4-8"), nil
 }
 
