@@ -219,6 +219,7 @@ func (c coder) tool(dst jsonio.Out, v *Tool) jsonio.Out {
 		dst = c.OptionalText(dst, "description", &v.Description)
 		dst = c.Raw(dst, "parameters", &v.Parameters)
 		dst = c.BoolPointer(dst, "strict", &v.Strict)
+		dst = c.Raw(dst, "builtin", &v.Builtin)
 	}
 	return dst
 }

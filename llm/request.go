@@ -80,6 +80,9 @@ type Tool struct {
 	Parameters json.RawMessage `json:"parameters,omitzero"`
 	// Strict makes the provider enforce the schema; nil means the provider's default.
 	Strict *bool `json:"strict,omitzero"`
+	// Builtin, if not nil, is a tool that the provider defines, in the form of the provider: a
+	// JSON object. Requests contain it in place of the other fields.
+	Builtin json.RawMessage `json:"builtin,omitzero"`
 }
 
 // ToolChoice specifies whether the model may call tools. The zero value lets the model choose.

@@ -294,6 +294,8 @@ func (r *run) checkTools(req *llm.Request) error {
 			problem = fmt.Sprintf("has the name %q, as one before it; take one of them out", t.Name)
 		case t.Parameters != nil && !jsonio.IsObject(jsonio.View(t.Parameters)):
 			problem = fmt.Sprintf("(%q) has Parameters that are not a JSON object", t.Name)
+		case t.Builtin != nil && !jsonio.IsObject(jsonio.View(t.Builtin)):
+			problem = fmt.Sprintf("(%q) has a Builtin that is not a JSON object", t.Name)
 		default:
 			continue
 		}

@@ -122,6 +122,8 @@ func TestRequestToolsAreChecked(t *testing.T) {
 		"nameless":        {[]llm.Tool{{Name: "a"}, {}}, "Tools[1] has no name"},
 		"a schema of any": {[]llm.Tool{{Name: "a", Parameters: []byte("true")}}, `Tools[0] ("a") has Parameters that are not a JSON object`},
 		"a broken schema": {[]llm.Tool{{Name: "a", Parameters: []byte(`{"type"`)}}, "not a JSON object"},
+		"builtin":         {[]llm.Tool{{Name: "b", Builtin: object}}, ""},
+		"a broken tool":   {[]llm.Tool{{Name: "b", Builtin: []byte(`{"type"`)}}, `Tools[0] ("b") has a Builtin that is not a JSON object`},
 		"an empty schema": {[]llm.Tool{{Name: "a", Parameters: []byte{}}}, "not a JSON object"},
 	} {
 		wrap := func(purpose trace.Purpose) loop.Middleware {

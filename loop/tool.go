@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/internal/arguments"
@@ -28,6 +29,10 @@ type Tool struct {
 	// accepts any object.
 	Parameters json.RawMessage
 	Strict     *bool // see llm.Tool
+	// Builtin, if not nil, is the definition of a tool of the provider, in its own form; see
+	// [llm.Tool]. The provider runs most of these tools itself, and Run is not called then. The
+	// Description and the Parameters are not sent.
+	Builtin json.RawMessage
 	// Run runs a call. nil makes it a client tool: the run stops, and its caller answers the
 	// call. Run must be safe for use by many goroutines. Its error, or a panic, becomes an
 	// error result for the model.
@@ -148,6 +153,9 @@ func (t *Tool) resolve() error {
 	if !nameRule.MatchString(t.Name) {
 		return fmt.Errorf("the tool name %q is not one that providers take: letters, digits, _ and -, 64 characters at most", t.Name)
 	}
+	if t.Builtin != nil && !jsonio.IsObject(jsonio.View(t.Builtin)) {
+		return fmt.Errorf("the tool %q: Builtin is not a JSON object: set the provider's definition", t.Name)
+	}
 	if t.Parameters == nil || t.schema != nil {
 		return nil
 	}
@@ -164,6 +172,9 @@ var anyObject = json.RawMessage(`{"type":"object"}`)
 
 // Definition returns the tool as requests have it.
 func (t *Tool) Definition() llm.Tool {
+	if t.Builtin != nil {
+		return llm.Tool{Name: t.Name, Builtin: t.Builtin}
+	}
 	p := t.Parameters
 	if p == nil {
 		p = anyObject

@@ -108,6 +108,7 @@ func TestToolErrors(t *testing.T) {
 		{"no name", []loop.Tool{{Run: run}}, `the tool name ""`},
 		{"bad name", []loop.Tool{{Name: "a b", Run: run}}, `the tool name "a b"`},
 		{"long name", []loop.Tool{{Name: strings.Repeat("x", 65), Run: run}}, "64 characters at most"},
+		{"builtin", []loop.Tool{{Name: "a", Builtin: []byte("[]")}}, `the tool "a": Builtin is not a JSON object`},
 		{"twice", []loop.Tool{echo("a"), echo("b"), echo("a")}, `two tools have the name "a"`},
 		{"schema not JSON", []loop.Tool{{Name: "a", Parameters: json.RawMessage(`{`), Run: run}}, "not a JSON Schema"},
 		{"schema of a string", []loop.Tool{{Name: "a", Parameters: json.RawMessage(`{"type":"string"}`), Run: run}}, `"type": "object"`},

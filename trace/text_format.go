@@ -138,6 +138,10 @@ func (f *formatter) modelConfig(b ModelConfig) {
 		if t.Strict != nil {
 			f.put("strict", strconv.FormatBool(*t.Strict))
 		}
+		if t.Builtin != nil {
+			f.put("builtin", t.Builtin)
+			continue
+		}
 		if len(t.Parameters) > 0 && t.Parameters[0] == '{' {
 			f.put(t.Parameters)
 			continue

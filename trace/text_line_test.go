@@ -35,6 +35,7 @@ func TestTextLine(t *testing.T) {
 		{"tool a {} tool b parameters=[] tool c strict=false", trace.ModelConfig{Tools: []llm.Tool{
 			{Name: "a", Parameters: json.RawMessage("{}")}, {Name: "b", Parameters: json.RawMessage("[]")}, {Name: "c", Strict: new(false)},
 		}}},
+		{`tool d builtin={"type":"d"} tool e`, trace.ModelConfig{Tools: []llm.Tool{{Name: "d", Builtin: json.RawMessage(`{"type":"d"}`)}, {Name: "e"}}}},
 		{"prefix_messages=0", news()},
 		{`prefix_messages=0 +user "a" +user() +user(text "a" refusal) +user(text "a" opaque=1)`, news(
 			llm.User("a"), llm.Message{Role: llm.RoleUser}, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a", Refusal: true}}},

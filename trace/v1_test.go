@@ -18,6 +18,9 @@ func recorded() []trace.Event {
 	for i, ev := range evs {
 		if config, ok := ev.Body.(trace.ModelConfig); ok {
 			config.System = llm.SystemText(config.System.Text()) // without marks, which version 1 does not have
+			for i := range config.Tools {
+				config.Tools[i].Builtin = nil // version 1 has no such tools
+			}
 			evs[i].Body = config
 		}
 	}

@@ -31,8 +31,7 @@ import (
 //
 // Settings.ReasoningEffort is the effort (low, medium, high and so on). To enable thinking, set
 // "thinking" in Extra. Members of Extra replace those of the body. To mark a tool with
-// cache_control, to set the lifetime of a mark, or to add a tool of Anthropic, put the whole
-// tools or system there.
+// cache_control, or to set the lifetime of a mark, put the whole tools or system there.
 func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	w := writer{codec.Writer{Req: req, Dst: []byte{'{'}}}
 	w.body()
@@ -233,6 +232,9 @@ func (w *writer) tool(i int, t llm.Tool) {
 	}
 	if slices.ContainsFunc(w.Req.Tools[:i], func(other llm.Tool) bool { return other.Name == t.Name }) {
 		w.Fail("tools[%d]: duplicate tool name %q", i, t.Name)
+	}
+	if w.Builtin(i, t) {
+		return
 	}
 	w.Next(`{"name":%`, t.Name)
 	w.OptionalText("description", t.Description)

@@ -148,11 +148,20 @@ func (w *writer) tools() {
 		return
 	}
 	w.Raw(keyTools, "[")
-	if len(w.Req.Tools)+len(more.functions) > 0 {
+	builtin := 0
+	for i, t := range w.Req.Tools {
+		if w.Builtin(i, t) {
+			builtin++
+		}
+	}
+	if len(w.Req.Tools)-builtin+len(more.functions) > 0 {
 		w.Next("{")
 		w.Raw(keyFunctions, "[")
 		for i := range w.Req.Tools {
 			t := &w.Req.Tools[i]
+			if t.Builtin != nil {
+				continue
+			}
 			w.function(i, t, more.take(wireName(t.Name)))
 		}
 		w.objects(more.functions)

@@ -459,6 +459,9 @@ var brokenRules = []brokenRun{
 	{"INV-24", "plain", "a broken schema", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.ModelConfig) { b.Tools[1].Parameters = json.RawMessage(`{`) })
 	}},
+	{"INV-24", "plain", "a broken builtin tool", func(t *testing.T, s *script) {
+		change(t, s, 0, func(b *trace.ModelConfig) { b.Tools[1].Builtin = json.RawMessage(`[]`) })
+	}},
 	{"INV-24", "plain", "two tools of a name", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.ModelConfig) { b.Tools = append(b.Tools, b.Tools[0]) })
 	}},

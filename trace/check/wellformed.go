@@ -90,6 +90,8 @@ func (r *run) config(ev *trace.Event, b trace.ModelConfig) {
 			r.report(invWellFormed, "two tools have the name %q", t.Name)
 		case t.Parameters != nil && !jsonio.IsObject(jsonio.View(t.Parameters)):
 			r.report(invWellFormed, "the schema of the tool %q is not a JSON object", t.Name)
+		case t.Builtin != nil && !jsonio.IsObject(jsonio.View(t.Builtin)):
+			r.report(invWellFormed, "the definition of the builtin tool %q is not a JSON object", t.Name)
 		}
 		names[t.Name] = true
 		if _, ok := r.tools.client[t.Name]; !ok {

@@ -52,7 +52,8 @@ type Config struct {
 	System     string
 	SystemFunc func(context.Context) (string, error)
 	Context    string // description of the task
-	// Tools are identified by name. The last tool with a name replaces earlier ones.
+	// Tools are identified by name, and those with a Builtin by its type, which becomes their
+	// name. The last tool with a name replaces earlier ones.
 	Tools []loop.Tool
 	// History is owned by the agent; nil means an empty history.
 	History *history.History

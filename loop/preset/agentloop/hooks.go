@@ -153,10 +153,14 @@ func (r *run) offer(s *loop.StepInfo) loop.StepChange {
 		}
 	}
 	if len(r.opts.Tools) > 0 {
+		given := slices.Clone(r.opts.Tools)
+		for i, t := range given {
+			given[i].Name = key(t.Name, t.Builtin)
+		}
 		c.Request.Tools = slices.DeleteFunc(slices.Clone(c.Request.Tools), func(own llm.Tool) bool {
-			return slices.ContainsFunc(r.opts.Tools, func(t llm.Tool) bool { return t.Name == own.Name })
+			return slices.ContainsFunc(given, func(t llm.Tool) bool { return t.Name == own.Name })
 		})
-		c.Request.Tools = append(c.Request.Tools, r.opts.Tools...)
+		c.Request.Tools = append(c.Request.Tools, given...)
 	}
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -117,8 +118,18 @@ func (l *Loop) setSystem(text string) {
 // put sets a layer. Set fails only for a layer without a name.
 func (l *Loop) put(layer layers.Layer) { _ = l.history.Layers().Set(layer) }
 
-// put returns tools with t added, or with t in place of the tool with its name.
+// key returns the key of a tool, which is its name: for a builtin tool its type.
+func key(name string, builtin json.RawMessage) string {
+	var b struct{ Type string }
+	if json.Unmarshal(builtin, &b) == nil { // loop.New reports invalid JSON
+		name = cmp.Or(b.Type, name)
+	}
+	return name
+}
+
+// put returns tools with t added, or with t in place of the tool with its key.
 func put(tools []loop.Tool, t loop.Tool) []loop.Tool {
+	t.Name = key(t.Name, t.Builtin)
 	i := slices.IndexFunc(tools, func(o loop.Tool) bool { return o.Name == t.Name })
 	if i < 0 {
 		return append(tools, t)
@@ -151,10 +162,11 @@ func (l *Loop) History() *history.History { return l.history }
 // Hooks returns the bus for the agent's events.
 func (l *Loop) Hooks() *Bus { return l.hooks }
 
-// AddTool adds a tool or replaces the tool with its name. An active run uses it from its
-// next step. It returns an error if providers reject the name or the schema.
+// AddTool adds a tool or replaces the tool with its name, which is the type of a Builtin. An
+// active run uses it from its next step. It returns an error if providers reject the name or
+// the schema.
 func (l *Loop) AddTool(t loop.Tool) error {
-	if _, err := loop.New(l.model, &loop.Config{Tools: []loop.Tool{t}}); err != nil {
+	if _, err := loop.New(l.model, &loop.Config{Tools: put(nil, t)}); err != nil {
 		return err
 	}
 	l.mu.Lock()

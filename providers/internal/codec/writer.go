@@ -132,6 +132,20 @@ func (w *Writer) Base64(key, prefix string, data []byte) {
 	w.Dst = append(base64.StdEncoding.AppendEncode(w.Dst[:len(w.Dst)-1], data), '"')
 }
 
+// Builtin writes element i of the tools if the provider defines it, and reports whether it does.
+func (w *Writer) Builtin(i int, t llm.Tool) bool {
+	if t.Builtin == nil {
+		return false
+	}
+	if !jsonio.IsObject(jsonio.View(t.Builtin)) {
+		w.Fail("tools[%d]: the builtin tool %q is not a JSON object", i, t.Name)
+		return true
+	}
+	w.Next("")
+	w.Dst = AppendValue(w.Dst, t.Builtin)
+	return true
+}
+
 // Unknown writes a part of an unknown kind. It fails if the part belongs to another protocol.
 func (w *Writer) Unknown(protocol string, p llm.Unknown) {
 	if err := CheckUnknown(protocol, p); err != nil {

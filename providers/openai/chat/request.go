@@ -85,6 +85,9 @@ func (w *writer) tools() {
 }
 
 func (w *writer) tool(i int, t llm.Tool) {
+	if w.Builtin(i, t) {
+		return
+	}
 	w.Next(`{"type":"function","function":{"name":%`, t.Name)
 	w.OptionalText("description", t.Description)
 	if t.Parameters != nil {

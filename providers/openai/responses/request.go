@@ -168,7 +168,7 @@ func (w *writer) listTools(extra json.RawMessage) {
 		w.Fail("extra.tools: not a JSON array")
 	}
 	for i, t := range w.Req.Tools {
-		if namesTool(extra, t.Name) {
+		if namesTool(extra, t.Name) || w.Builtin(i, t) {
 			continue
 		}
 		if !protocol.IsName(t.Name) {
