@@ -55,6 +55,10 @@ type contextWindow struct {
 // New returns an agent as createAgent does. Its tools are those of cfg, then those of its
 // middleware in order, without DisabledTools. Two tools with one name are an error. New
 // returns it, or each run fails with it if middleware adds the tool. cfg may be nil.
+//
+// If the model has a method NewSession(context.Context) ([llm.Model], error), each run, also that
+// of a sub-agent, begins with a session of its own, which makes the model calls of its steps.
+// Summaries use the model itself.
 func New(model llm.Model, cfg *Config) (*Agent, error) {
 	cfg = cmp.Or(cfg, &Config{})
 	c := Fill(cfg.Config)
@@ -68,6 +72,9 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 	}
 	if cfg.Log != nil {
 		a.stack = append(a.stack, logName)
+	}
+	if m, ok := model.(sessionModel); ok {
+		c.Middleware = slices.Insert(c.Middleware, 0, sessions(m)) // first, so that others may choose another model
 	}
 	agent, err := loop.New(model, &c)
 	if err != nil {
