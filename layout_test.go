@@ -495,6 +495,14 @@ var table = []packageRule{
 		packages: examplePackages,
 	},
 	{
+		name: "examples/deepagents", does: "a program that does what the documentation of deepagents does",
+		packages: examplePackages,
+	},
+	{
+		name: "examples/agentloop", does: "a program that does what the documentation of agentloop does",
+		packages: examplePackages,
+	},
+	{
 		name: "cmd/looptape", does: "the root command and main",
 		not:      "logic",
 		packages: []string{all},

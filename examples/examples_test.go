@@ -4,6 +4,8 @@ package examples_test
 
 import (
 	"bytes"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -23,6 +25,8 @@ import (
 // programs are the folders of the examples, each with the variable of its provider's key.
 var programs = map[string]string{
 	"agentier":   "OPENAI_API_KEY",
+	"agentloop":  "GEMINI_API_KEY",
+	"deepagents": "OPENAI_API_KEY",
 	"deuz":       "ANTHROPIC_API_KEY",
 	"reactagent": "OPENAI_API_KEY",
 }
@@ -69,7 +73,7 @@ func TestExamples(t *testing.T) {
 			}
 
 			server := wire.New(wire.Config{Script: script(t, name), Key: key})
-			listener := httptest.NewServer(server)
+			listener := httptest.NewServer(searches(script(t, name), server))
 			defer listener.Close()
 			env := server.Info(listener.URL).Env("", key)
 			live, stderr, err := start(t, file, env, "-live")
@@ -85,7 +89,7 @@ func TestExamples(t *testing.T) {
 
 			env = server.Info(listener.URL).Env("", key+"-of-another")
 			stdout, stderr, err := start(t, file, env, "-live")
-			if err == nil || !strings.Contains(stderr, "401") || strings.Contains(stdout+stderr, key) {
+			if err == nil || !strings.Contains(stderr, "status 40") || strings.Contains(stdout+stderr, key) {
 				t.Errorf("with an invalid key: got %v\n%s%s", err, stdout, stderr)
 			}
 		})
@@ -105,6 +109,24 @@ func script(t *testing.T, name string) *fake.Script {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// searches serves the requests of a search in the session of its term, as fake.WithSession does.
+func searches(s *fake.Script, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		for _, m := range s.Models {
+			if bytes.Contains(body, []byte("Search term: "+m.Name)) {
+				r.URL.Path = "/session/" + m.Name + r.URL.Path
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 var duration = regexp.MustCompile(`\d+ms`)
