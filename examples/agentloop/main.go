@@ -77,10 +77,7 @@ func lookUp(_ context.Context, in order) (order, error) {
 
 func refund(ctx context.Context, in order) (string, error) {
 	o, err := lookUp(ctx, in)
-	if err == nil && in.Amount > o.Amount {
-		err = fmt.Errorf("the order cost only %d", o.Amount)
-	}
-	return fmt.Sprintf("refunded %d for the %s", in.Amount, o.Item), err
+	return fmt.Sprintf("refunded %d for the %s", min(in.Amount, o.Amount), o.Item), err
 }
 
 var cardNumber = regexp.MustCompile(`\d{4} ?\d{4} ?\d{4} ?\d{4}`)
@@ -118,7 +115,6 @@ func run(ctx context.Context, client llm.Model, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "%s %q\n", ev.Type, ev.Text+ev.ToolName)
 	}
-
 	saved, err := json.Marshal(agent.Dump()) // for another process
 	var snapshot agentloop.Snapshot
 	if err = cmp.Or(err, json.Unmarshal(saved, &snapshot)); err != nil {
@@ -143,6 +139,11 @@ func run(ctx context.Context, client llm.Model, out io.Writer) error {
 	}
 	for _, r := range agent.Reports() {
 		fmt.Fprintf(out, "report: %s, %d steps, %d tool calls, %d tokens\n", r.Reason, r.StepCount, r.ToolCallCount, r.TotalUsage.InputTokens+r.TotalUsage.OutputTokens)
+		for _, step := range r.Steps {
+			for _, c := range step.ToolCalls {
+				fmt.Fprintf(out, "- %s %s: %d bytes, failed: %v\n", c.ToolName, c.Arguments, c.ResultSizeBytes, c.Error != nil)
+			}
+		}
 	}
 	return nil
 }
