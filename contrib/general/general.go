@@ -63,8 +63,9 @@ type group struct {
 }
 
 // New returns the tools that can work. It returns an error if the working folder cannot be opened.
-// The caller must call Close after use.
+// The caller must call Close after use. cfg may be nil.
 func New(cfg *Config) (*Tools, error) {
+	cfg = cmp.Or(cfg, &Config{})
 	t := &Tools{}
 	if cfg.Dir != "" {
 		dir, err := filepath.Abs(cfg.Dir)

@@ -57,7 +57,7 @@ func gitGroup(f *folder, git, dir string) group {
 var safeOptions = []string{
 	"--no-pager", "--no-replace-objects", "--literal-pathspecs", "--git-dir=.git", "--work-tree=.",
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null",
-	"-c", "log.showSignature=false", "-c", "diff.autoRefreshIndex=false", "-c", "diff.ignoreSubmodules=all", "-c", "submodule.recurse=false",
+	"-c", "log.showSignature=false", "-c", "format.pretty=medium", "-c", "diff.autoRefreshIndex=false", "-c", "diff.ignoreSubmodules=all", "-c", "submodule.recurse=false",
 	"-c", "core.quotePath=false", "-c", "color.ui=false", "-c", "safe.directory=*", "-c", "log.mailmap=false", "-c", "mailmap.file=", "-c", "mailmap.blob=", "-c", "blame.ignoreRevsFile=",
 }
 
@@ -119,7 +119,11 @@ func (g *gitTools) filters(ctx context.Context) (options []string, err error) {
 			return nil, errors.New("the configuration of the repository includes other files, which may lead out of the working folder")
 		case filter:
 			at := strings.LastIndexByte(rest, '.')
-			if name := rest[:max(0, at)]; !seen[name] {
+			name := rest[:max(0, at)]
+			if strings.Contains(name, "=") { // which an option cannot name
+				return nil, fmt.Errorf("the configuration of the repository has the filter %q: rename it, so that the tools can disable its programs", name)
+			}
+			if !seen[name] {
 				seen[name] = true
 				for _, key := range []string{"clean=", "smudge=", "process=", "required=false"} {
 					options = append(options, "-c", "filter."+name+"."+key)

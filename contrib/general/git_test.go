@@ -330,6 +330,7 @@ func TestGitConfiguration(t *testing.T) {
 			signed(t, dir)
 			git(t, dir, "config", "extensions.worktreeConfig", "true")
 			git(t, dir, "config", "log.showSignature", "true")
+			git(t, dir, "config", "format.pretty", "%H %G? %GG")
 			git(t, dir, "config", "--file", ".git/"+file, key, program)
 			write(t, dir, ".gitattributes", attribute+"\n")
 			write(t, dir, ".git/info/attributes", attribute+"\n")
@@ -355,6 +356,37 @@ func TestGitConfiguration(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A filter whose name an option cannot contain is refused, and its program is not run.
+func TestGitFilterName(t *testing.T) {
+	ran := filepath.Join(t.TempDir(), "ran")
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho x >> "+ran+"\ncat\n"), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	dir := repo(t)
+	git(t, dir, "config", "filter.a=b.clean", program)
+	write(t, dir, ".gitattributes", "*.txt filter=a=b\n")
+	write(t, dir, "a.txt", "changed\n")
+	made := tools(t, &general.Config{Dir: dir})
+	for name, a := range map[string]args{"git_status": {}, "git_diff": {}, "git_log": {}, "git_show": {}, "git_blame": {"path": "a.txt"}} {
+		if got := call(t, made, name, a); !strings.HasPrefix(got, "Error:") || !strings.Contains(got, `the filter "a=b"`) {
+			t.Errorf("%s: got %q, want an error", name, got)
+		}
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the program was run")
+	}
+}
+
+// The configuration does not change the form of a commit.
+func TestGitShowForm(t *testing.T) {
+	dir := repo(t)
+	git(t, dir, "config", "format.pretty", "%H")
+	if got := call(t, tools(t, &general.Config{Dir: dir}), "git_show", args{}); !strings.Contains(got, "Author:") {
+		t.Errorf("git_show: got %q, want the whole message", got)
 	}
 }
 

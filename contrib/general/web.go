@@ -132,7 +132,7 @@ func (w *web) fetch(ctx context.Context, a fetchArguments) (string, error) {
 	head := fmt.Sprintf("GET %s %s\n", p.Request.URL.Redacted(), p.Status)
 	switch {
 	case p.isHTML():
-		return head + cut(strings.TrimSpace(html2text.HTML2TextWithOptions(p.body, html2text.WithUnixLineBreaks()))) + p.note(), nil
+		return head + cut(strings.TrimSpace(html2text.HTML2TextWithOptions(p.body, html2text.WithUnixLineBreaks(), html2text.WithLinksInnerText()))) + p.note(), nil
 	case isBinary(p.body):
 		return head + fmt.Sprintf("[binary: %s, %s]", cmp.Or(p.kind, "of an unknown type"), p.size()), nil
 	}

@@ -20,6 +20,7 @@ import (
 func TestFetchText(t *testing.T) {
 	pages := map[string]struct{ kind, body, want string }{
 		"charset": {"text/html; charset=iso-8859-1", "<p>caf\xe9</p>", "caf\u00e9"},
+		"link":    {"text/html", `<p>See the <a href="/docs">user guide</a>.</p>`, "See the user guide </docs>."},
 		"meta":    {"text/html", "<meta charset=windows-1252><p>\x93q\x94</p>", "\u201cq\u201d"},
 		"utf16":   {"text/plain; charset=utf-16le", "h\x00i\x00", "hi"},
 		"guess":   {"text/plain", "caf\xe9", "[binary: text/plain, 4 bytes]"},

@@ -100,8 +100,8 @@ type Config struct {
 	// program ends the connection, because the client cannot know its request. Over HTTP only the request
 	// fails.
 	MaxMessage int
-	// MaxResult limits the text and the data of a result, in bytes; 0 means [DefaultMaxResult]. A larger
-	// result is an error result.
+	// MaxResult limits the text and the data of a result, with the names and types of its data, in bytes;
+	// 0 means [DefaultMaxResult]. A larger result is an error result. It also limits the text of an error.
 	MaxResult int
 	Clock     loop.Clock // nil means [loop.SystemClock]
 }
@@ -116,9 +116,9 @@ type Client struct {
 }
 
 // Connect connects to all servers and lists their tools. If one of them fails, it closes the others and
-// returns the errors. The caller must call [Client.Close] after use.
+// returns the errors. The caller must call [Client.Close] after use. cfg may be nil.
 func Connect(ctx context.Context, cfg *Config) (*Client, error) {
-	c := *cfg
+	c := *cmp.Or(cfg, &Config{})
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, DefaultConnectTimeout)
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
 	c.MaxMessage = cmp.Or(c.MaxMessage, DefaultMaxMessage)
@@ -164,8 +164,10 @@ func (s *Server) check() error {
 // an error the tools are the same as before.
 func (c *Client) Refresh(ctx context.Context) error {
 	lists, errs := make([][]loop.Tool, len(c.servers)), make([]error, len(c.servers))
+	changed := make([]bool, len(c.servers))
 	var all sync.WaitGroup
 	for i, s := range c.servers {
+		changed[i] = s.changed.Load()
 		all.Go(func() {
 			if lists[i], errs[i] = s.list(ctx); errs[i] != nil {
 				errs[i] = fmt.Errorf("mcp: server %q: %w", s.Namespace, errs[i])
@@ -174,6 +176,11 @@ func (c *Client) Refresh(ctx context.Context) error {
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
+		for i, s := range c.servers {
+			if changed[i] { // the tools are still those before the change
+				s.changed.Store(true)
+			}
+		}
 		return err
 	}
 	c.mu.Lock()

@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -234,6 +236,52 @@ func TestChangedReported(t *testing.T) {
 		}
 	}
 }
+
+// A change of one server is still reported after a Refresh that another server made fail.
+func TestChangedAfterFailedRefresh(t *testing.T) {
+	first, down := newServer(nil), false
+	a, b := memory(t, first), memory(t, newServer(nil))
+	a.Namespace, b.Namespace = "a", "b"
+	var ended []func() error
+	transport := b.Transport
+	b.Transport = func() (sdk.Transport, error) {
+		if down {
+			return nil, errors.New("down")
+		}
+		tr, err := transport()
+		return transportFunc(func(ctx context.Context) (sdk.Connection, error) {
+			conn, err := tr.Connect(ctx)
+			if err == nil {
+				ended = append(ended, conn.Close)
+			}
+			return conn, err
+		}), err
+	}
+	c := connect(t, &Config{Servers: []Server{a, b}})
+	n := len(c.Tools())
+	first.AddTool(&sdk.Tool{Name: "added", InputSchema: object}, nil)
+	for !c.Changed() {
+		if t.Context().Err() != nil {
+			t.Fatal("no change")
+		}
+		runtime.Gosched()
+	}
+	down = true
+	for _, end := range ended {
+		_ = end() // the server of b ends
+	}
+	if err := c.Refresh(t.Context()); err == nil || !c.Changed() || len(c.Tools()) != n {
+		t.Errorf("after a failed Refresh: error %v, changed %t, %d tools, want an error, true, %d", err, c.Changed(), len(c.Tools()), n)
+	}
+	down = false
+	if err := c.Refresh(t.Context()); err != nil || c.Changed() || len(c.Tools()) != n+1 {
+		t.Errorf("after Refresh: error %v, changed %t, %d tools, want none, false, %d", err, c.Changed(), len(c.Tools()), n+1)
+	}
+}
+
+type transportFunc func(context.Context) (sdk.Connection, error)
+
+func (f transportFunc) Connect(ctx context.Context) (sdk.Connection, error) { return f(ctx) }
 
 // A real loop calls tools of two servers with the same name, and one that dies. The trace satisfies the
 // invariants.

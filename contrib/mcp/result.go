@@ -13,6 +13,9 @@ import (
 // noText is the result of a tool that fails without a text.
 const noText = "The tool failed without a message."
 
+// maxBlocks limits the content blocks of a result.
+const maxBlocks = 10_000
+
 // output converts the result of a tools/call request. A result of more than limit bytes is an error.
 func output(raw json.RawMessage, limit int) (loop.Output, error) {
 	var res struct {
@@ -30,6 +33,9 @@ func output(raw json.RawMessage, limit int) (loop.Output, error) {
 		return loop.Output{}, errors.New("the tool asks for input of a person or a model, which this client does not give")
 	default:
 		return loop.Output{}, fmt.Errorf("the result has the unknown type %q", res.Type)
+	}
+	if len(res.Content) > maxBlocks {
+		return loop.Output{}, fmt.Errorf("the result has %d content blocks, more than %d: ask for less", len(res.Content), maxBlocks)
 	}
 	out := loop.Output{IsError: res.IsError}
 	size := len(res.Structured)
@@ -77,11 +83,12 @@ func part(block json.RawMessage) (llm.Part, int, error) {
 	case b.Type == "text":
 		return llm.Text{Text: b.Text}, len(b.Text), nil
 	case b.Type == "image" || b.Type == "audio":
-		return llm.Media{MediaType: b.MediaType, Data: b.Data}, len(b.Data), nil
+		return llm.Media{MediaType: b.MediaType, Data: b.Data}, len(b.MediaType) + len(b.Data), nil
 	case b.Type == "resource" && b.Resource.Text != nil:
 		return llm.Text{Text: *b.Resource.Text}, len(*b.Resource.Text), nil
 	case b.Type == "resource":
-		return llm.Media{MediaType: b.Resource.MediaType, Name: path.Base(b.Resource.URI), Data: b.Resource.Blob}, len(b.Resource.Blob), nil
+		m := llm.Media{MediaType: b.Resource.MediaType, Name: path.Base(b.Resource.URI), Data: b.Resource.Blob}
+		return m, len(m.MediaType) + len(m.Name) + len(m.Data), nil
 	}
 	return llm.Text{Text: string(block)}, len(block), nil // a resource_link, or a type of a later version
 }

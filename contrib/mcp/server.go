@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -280,24 +281,27 @@ func (s *server) call(ctx context.Context, name string, call loop.Call) (loop.Ou
 		out, err = output(raw, s.cfg.MaxResult)
 	}
 	if err != nil {
-		return loop.Output{}, fmt.Errorf("mcp: server %q: tool %q: %w", s.Namespace, name, err)
+		return loop.Output{}, fmt.Errorf("mcp: server %q: tool %q: %w", s.Namespace, name, short(err, s.cfg.MaxResult))
 	}
 	return out, nil
+}
+
+// short returns an error whose text has at most limit bytes, because the model gets it.
+func short(err error, limit int) error {
+	text := err.Error()
+	if len(text) <= limit {
+		return err
+	}
+	return fmt.Errorf("%s… (cut: the error has %d bytes)", strings.ToValidUTF8(text[:limit], ""), len(text))
 }
 
 // list returns the tools of the server.
 func (s *server) list(ctx context.Context) (tools []loop.Tool, err error) {
 	ctx, stop := s.cfg.Clock.WithTimeout(ctx, s.cfg.ConnectTimeout, errTimeout)
 	defer stop()
-	if s.changed.Swap(false) {
-		defer func() {
-			if err != nil {
-				s.changed.Store(true)
-			}
-		}()
-	}
+	s.changed.Store(false)
 	seen := map[string]bool{}
-	cursor := ""
+	cursor, size := "", 0
 	for range maxTools {
 		valid := map[string]bool{} // for the SDK
 		raw, err := s.request(ctx, nil, func(ctx context.Context, cs *sdk.ClientSession) error {
@@ -319,6 +323,12 @@ func (s *server) list(ctx context.Context) (tools []loop.Tool, err error) {
 		}
 		if err := json.Unmarshal(raw, &page); err != nil {
 			return nil, fmt.Errorf("tools/list: the result is invalid: %w", err)
+		}
+		if size += len(raw); size > s.cfg.MaxMessage {
+			return nil, fmt.Errorf("tools/list: the pages have more than %d bytes (Config.MaxMessage)", s.cfg.MaxMessage)
+		}
+		if page.Next != "" && page.Next == cursor {
+			return nil, fmt.Errorf("tools/list: the next page of %q is the same page", cursor)
 		}
 		for _, t := range page.Tools {
 			if s.Select != nil && !s.Select(t.Name) {

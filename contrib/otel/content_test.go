@@ -82,13 +82,14 @@ func TestContentOnRequest(t *testing.T) {
 			for i, ev := range o.Events {
 				events[i] = mark(t, ev)
 			}
-			for _, content := range []otelloop.Content{otelloop.ContentOff, otelloop.ContentStructured, otelloop.ContentJSON} {
+			for _, content := range []otelloop.Content{otelloop.ContentOff, "off", "Structured", otelloop.ContentStructured, otelloop.ContentJSON} {
+				isOff := content != otelloop.ContentStructured && content != otelloop.ContentJSON
 				b := newBackend(content)
 				b.export(t.Context(), t, events)
 				texts := append(describe(b.spans(), true), describeMetrics(b.metrics(t))...)
 				for _, line := range texts {
 					has := strings.Contains(line, "MARKED")
-					if content == otelloop.ContentOff && has || content != otelloop.ContentOff && strings.HasPrefix(line, "chat") && !has {
+					if isOff && has || !isOff && strings.HasPrefix(line, "chat") && !has {
 						t.Errorf("content %q, marked %t: %s", content, has, line)
 					}
 				}

@@ -48,6 +48,7 @@ type Content string
 // The forms of content.
 const (
 	// ContentOff omits system prompts, messages, definitions of tools, arguments, results and error messages.
+	// So does any other value than those below.
 	ContentOff Content = ""
 	// ContentStructured writes structured attributes, which the conventions recommend. Limits of the
 	// length of values apply to each text. JSON that the values of OpenTelemetry cannot represent
@@ -133,6 +134,9 @@ func newTelemetry(cfg *Config) *telemetry {
 		return nil
 	}
 	t := &telemetry{cfg: *cfg}
+	if c := cfg.Content; c != ContentStructured && c != ContentJSON {
+		t.cfg.Content = ContentOff
+	}
 	var spans oteltrace.TracerProvider = tracenoop.NewTracerProvider()
 	if cfg.TracerProvider != nil {
 		spans = cfg.TracerProvider

@@ -226,7 +226,7 @@ func (r *run) beginModelCall(ev *trace.Event, body *trace.ModelRequest) {
 	}
 	attributes = append(attributes, q.config...)
 	if r.records() {
-		keep := min(body.PrefixMessages, len(q.messages))
+		keep := max(0, min(body.PrefixMessages, len(q.messages)))
 		q.messages = append(q.messages[:keep:keep], r.cfg.Content.messages(body.NewMessages)...)
 		content := append(q.content[:len(q.content):len(q.content)], r.cfg.Content.list(inputMessages, q.messages))
 		attributes = append(attributes, content...)
