@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sebdah/goldie/v2"
@@ -437,4 +438,25 @@ func TestPrivateAddresses(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	check(t, tools(t, &general.Config{Hosts: []string{"127.0.0.1"}, PrivateHosts: true}), row{"fetch", args{"url": server}, "GET " + server + " 200 OK\ninside"})
+}
+
+// A search within one long line ends with its context. Without that it takes minutes.
+func TestGrepCanceled(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "long", strings.Repeat("a", 4<<20))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) //nolint:forbidigo // a search runs in real time
+	defer cancel()
+	for _, m := range tools(t, &general.Config{Dir: dir}).Middleware() {
+		for _, tool := range m.New(loop.RunInfo{}).Tools {
+			if tool.Name != "grep" {
+				continue
+			}
+			_, err := tool.Run(ctx, loop.Call{Arguments: `{"pattern":"a{0,1000}a{0,1000}a{0,1000}b"}`})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got the error %v, want that of the context", err)
+			}
+			return
+		}
+	}
+	t.Error("no tool grep")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"regexp"
@@ -70,7 +71,7 @@ func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
 		return "", err
 	}
 	var out strings.Builder
-	matches := 0
+	found := 0
 	search := func(at string) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -79,22 +80,25 @@ func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
 		if err != nil || isBinary(data) {
 			return nil // such files are skipped, see the description
 		}
-		n := 0
+		n, scanned := 0, 0
 		for line := range strings.Lines(data) {
-			if n++; n%1000 == 0 && ctx.Err() != nil {
-				return ctx.Err()
+			n++
+			if scanned += len(line); scanned > checkEvery {
+				if scanned = 0; ctx.Err() != nil {
+					return ctx.Err()
+				}
 			}
 			line = strings.TrimRight(line, "\r\n")
-			if !re.MatchString(line) {
+			if !matches(ctx, re, line) {
 				continue
 			}
-			if matches == maxMatches {
+			if found == maxMatches {
 				return errEnough
 			}
-			matches++
+			found++
 			fmt.Fprintf(&out, "%s:%d: %s\n", at, n, shortened(line))
 		}
-		return nil
+		return ctx.Err()
 	}
 	more := false
 	if info.IsDir() {
@@ -123,6 +127,32 @@ func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
 }
 
 var errEnough = errors.New("enough matches")
+
+// checkEvery is the number of bytes after which a search looks whether it was stopped.
+const checkEvery = 4096
+
+// matches reports whether a line matches. It stops within a long line when ctx ends.
+func matches(ctx context.Context, re *regexp.Regexp, line string) bool {
+	if len(line) <= checkEvery {
+		return re.MatchString(line)
+	}
+	return re.MatchReader(&stoppable{strings.NewReader(line), ctx, 0}) && ctx.Err() == nil
+}
+
+// stoppable is a text that ends when its context does.
+type stoppable struct {
+	text *strings.Reader
+	ctx  context.Context //nolint:containedctx // of one call
+	read int
+}
+
+// ReadRune implements io.RuneReader.
+func (s *stoppable) ReadRune() (r rune, size int, err error) {
+	if s.read++; s.read%checkEvery == 0 && s.ctx.Err() != nil {
+		return 0, 0, io.EOF
+	}
+	return s.text.ReadRune()
+}
 
 // shortened returns at most maxLine bytes of a line.
 func shortened(line string) string {
