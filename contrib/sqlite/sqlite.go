@@ -25,6 +25,9 @@ const schemaVersion = 1
 // Open opens the database in a file, which must not be on a network file system. It creates the
 // file if it does not exist, but not its folder. The caller must close the store after use.
 func Open(ctx context.Context, path string) (*Store, error) {
+	if path == "" || path == ":memory:" {
+		return nil, fmt.Errorf("sqlite: Open: the path %q is no file: use store.Memory for values in memory", path)
+	}
 	// An immediate transaction waits for other writers when it begins. A change to the write-ahead log would
 	// not wait: it fails if another connection opens or closes the database.
 	options := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "synchronous(FULL)"}}
@@ -44,11 +47,19 @@ func Open(ctx context.Context, path string) (*Store, error) {
 // create creates the table in a new database, and checks that of another one.
 func create(ctx context.Context, db *sql.DB) error {
 	return transaction(ctx, db, func(tx *sql.Tx) error {
-		var version int
-		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil || version == schemaVersion {
+		var version, tables, own int
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 			return err
 		}
-		if version != 0 {
+		if err := tx.QueryRowContext(ctx, "SELECT count(*), count(*) FILTER (WHERE name = 'looptape_store') FROM sqlite_schema WHERE type = 'table'").Scan(&tables, &own); err != nil {
+			return err
+		}
+		switch {
+		case tables > 0 && own == 0:
+			return errors.New("the database is of another application: use another file")
+		case version == schemaVersion && own > 0:
+			return nil
+		case version != 0:
 			return fmt.Errorf("the database has version %d, want %d: use another file", version, schemaVersion)
 		}
 		_, err := tx.ExecContext(ctx, fmt.Sprintf("CREATE TABLE looptape_store (key BLOB PRIMARY KEY, version INTEGER NOT NULL, value BLOB NOT NULL); PRAGMA user_version = %d", schemaVersion))

@@ -63,11 +63,23 @@ func TestOpenErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	other := filepath.Join(dir, "other.db")
+	db, err = sql.Open("sqlite", other)
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), "CREATE TABLE notes (text TEXT)")
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	text := filepath.Join(dir, "text")
 	if err := os.WriteFile(text, []byte(strings.Repeat("text ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
+		other:                            "sqlite: Open: the database is of another application: use another file",
+		"":                               `sqlite: Open: the path "" is no file`,
+		":memory:":                       `sqlite: Open: the path ":memory:" is no file`,
 		newer:                            "sqlite: Open: the database has version 7, want 1: use another file",
 		text:                             "sqlite: Open: file is not a database",
 		filepath.Join(dir, "none", "db"): "sqlite: Open: unable to open database file",

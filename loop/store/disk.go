@@ -26,7 +26,7 @@ import (
 // The first line of a file has the version, the size and the key, and the value follows. Who removes
 // the file of a key makes it unknown.
 type Disk struct {
-	// Dir is the folder. The first operation creates it, for the current user only, if it does
+	// Dir is the folder, which must be set. The first operation creates it, for the current user only, if it does
 	// not exist.
 	Dir string
 
@@ -131,6 +131,9 @@ func (d *Disk) path(key string) string {
 
 // locked calls f while no other operation uses the folder.
 func (d *Disk) locked(ctx context.Context, f func() error) error {
+	if d.Dir == "" {
+		return errors.New("missing folder: set Disk.Dir")
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -118,11 +118,11 @@ func TestDiskErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("k", 1000)
-	for _, dir := range []string{file, filepath.Join(file, "d")} {
+	for _, dir := range []string{"", file, filepath.Join(file, "d")} {
 		d := &store.Disk{Dir: dir}
 		for range 2 {
 			if _, err := d.Save(t.Context(), long, nil, 0); err == nil || !strings.HasPrefix(err.Error(), `store: saving "`+long[:200]+`…": `) {
-				t.Errorf("Save below a file: %v", err)
+				t.Errorf("Save in %q: %v", dir, err)
 			}
 			if _, _, err := d.Load(t.Context(), "k"); err == nil || !strings.HasPrefix(err.Error(), `store: loading "k": `) {
 				t.Errorf("Load below a file: %v", err)
