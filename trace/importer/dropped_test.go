@@ -49,6 +49,10 @@ func TestDroppedResponsesAreReported(t *testing.T) {
 	chatStream := func(events ...string) string {
 		return "data: " + strings.Join(events, "\n\ndata: ") + "\n\ndata: " + end + "\n\ndata: [DONE]\n\n"
 	}
+	const function = `{"id":"q","type":"function","function":{"name":"f","arguments":"{}"}}`
+	choice := func(inChoice, inBody string) string {
+		return `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":[{"type":"text","text":"a\n"}]},"finish_reason":"stop"` + inChoice + `}]` + inBody + `}`
+	}
 	item := func(item string) string {
 		return `{"id":"r","object":"response","status":"completed","model":"m","output":[` + item + `]}`
 	}
@@ -60,53 +64,60 @@ func TestDroppedResponsesAreReported(t *testing.T) {
 	}
 	const noName, notRead = "the response has a call without the name of a tool", "has data that is not read, as "
 	for name, c := range map[string]struct{ url, sent, got, want string }{
-		"Gemini: blocks":                  {gemini, geminiSent, content(`{"role":"model","blocks":[{"functionCall":{"name":"f"}}]}`), `the unknown member "blocks"`},
-		"Gemini: a message":               {gemini, geminiSent, `{"candidates":[{"message":{"role":"model","parts":[{"text":"a"}]},"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP"}]}`, `the unknown member "message"`},
-		"Gemini: a text and a call":       {gemini, geminiSent, parts(`{"text":"a","functionCall":{"name":"f","args":{}}}`), notRead + `"text"`},
-		"Gemini: arguments":               {gemini, geminiSent, parts(`{"functionCall":{"name":"f","arguments":{"x":1}}}`), notRead + `"arguments"`},
-		"Gemini: arguments in a stream":   {geminiSSE, geminiSent, "data: " + parts(`{"functionCall":{"name":"f","arguments":{"x":1}}}`) + "\n\n", notRead + `"arguments"`},
-		"Gemini: arguments in an array":   {geminiSSE, geminiSent, "[" + parts(`{"functionCall":{"name":"f","arguments":{"x":1}}}`) + "]", notRead + `"arguments"`},
-		"Gemini: no arguments":            {gemini, geminiSent, parts(`{"functionCall":{"name":"f"},"thoughtSignature":"AA=="}`), ""},
-		"Gemini: both":                    {gemini, geminiSent, parts(`{"functionCall":{"name":"f","args":{"x":1},"parameters":{}}}`), ""},
-		"Gemini: members of a candidate":  {gemini, geminiSent, `{"candidates":[{"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["x"]},"safetyRatings":[{"category":"c"}]}]}`, ""},
-		"Gemini: an event with a text":    {geminiSSE, geminiSent, "data: " + parts(`{"text":"b"}`) + "\n\ndata: {\"text\":\"a\"}\n\n", `an event with data that is not read, as "text"`},
-		"Anthropic: a delta before":       {anthropic, anthropicSent, anthropicStream(args), `a delta of the kind "input_json_delta" that belongs to no block`},
-		"Anthropic: a delta after":        {anthropic, anthropicSent, anthropicStream(call, args, stop, args), `a delta of the kind "input_json_delta" that belongs to no block`},
-		"Anthropic: a delta of a text":    {anthropic, anthropicSent, anthropicStream(start, args, stop), `that belongs to no call`},
-		"Anthropic: no block":             {anthropic, anthropicSent, anthropicStream(`{"type":"content_block_start","index":0,"content_block":null}`, stop), "a content_block_start without a block"},
-		"Anthropic: a string":             {anthropic, anthropicSent, anthropicStream(`{"type":"content_block_start","index":0,"content_block":"tool_use"}`, stop), "a content_block_start without a block"},
-		"Anthropic: another member":       {anthropic, anthropicSent, anthropicStream(call, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial":"{}"}}`, stop), `without the member "partial_json"`},
-		"Anthropic: of a text":            {anthropic, anthropicSent, anthropicStream(start, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","txt":"a"}}`, stop), `without the member "text"`},
-		"Anthropic: not JSON":             {anthropic, anthropicSent, anthropicStream(start, text, stop) + "event: lost\ndata: {\"a\":\n\n", `an event of the unknown kind "lost"`},
-		"Anthropic: no type":              {anthropic, anthropicSent, anthropicStream(start, text, stop) + "event: lost\ndata: {\"text\":\"a\"}\n\n", `an event of the unknown kind "lost"`},
-		"Anthropic: all deltas":           {anthropic, anthropicSent, anthropicStream(`{"type":"ping"}`, start, text, `{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"type":"x"}}}`, stop, call, args, stop), ""},
-		"Anthropic: no start of a text":   {anthropic, anthropicSent, anthropicStream(text, stop), ""}, // which is read
-		"Anthropic: no name":              {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","input":{}}`), noName},
-		"Anthropic: no id":                {anthropic, anthropicSent, block(`{"type":"tool_use","name":"f","input":{}}`), ""},
-		"Anthropic: no name in a stream":  {anthropic, anthropicSent, anthropicStream(strings.Replace(call, `"name":"f",`, "", 1), args, stop), noName},
-		"Anthropic: arguments":            {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","name":"f","arguments":{"x":1}}`), notRead + `"arguments"`},
-		"Anthropic: no arguments":         {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","name":"f","input":{},"arguments":{},"caller":{"type":"direct"}}`), ""},
-		"Chat: parameters":                {chatURL, chatSent, chat(`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","parameters":{"x":1}}}]`), notRead + `"parameters"`},
-		"Chat: parameters in a stream":    {chatURL, chatSent, chatStream(chunk(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","parameters":{"x":1}}}]`)), notRead + `"parameters"`},
-		"Chat: both":                      {chatURL, chatSent, chat(`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}","parameters":{"x":1}}}]`), ""},
-		"Chat: no arguments":              {chatURL, chatSent, chat(`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}}]`), ""},
-		"Chat: only arguments":            {chatURL, chatSent, chatStream(chunk(`"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]`)), noName},
-		"Chat: function_call, no name":    {chatURL, chatSent, chatStream(chunk(`"function_call":{"arguments":"{}"}`)), noName},
-		"Chat: the name later":            {chatURL, chatSent, chatStream(chunk(`"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{"}}]`), chunk(`"tool_calls":[{"index":0,"function":{"name":"f","arguments":"}"}}]`)), ""},
-		"Chat: an event with a text":      {chatURL, chatSent, chatStream(chunk(`"content":"a"`)+"\n\nevent: lost\ndata: {\"text\":\"lost\"}", chunk(`"content":"b"`)), `an event with data that is not read, as "text"`},
-		"Chat: with a delta":              {chatURL, chatSent, chatStream(chunk(`"content":"a"`), `{"id":"1","object":"chat.completion.chunk","delta":{"content":"lost"}}`), `an event with data that is not read, as "delta"`},
-		"Chat: with a usage":              {chatURL, chatSent, chatStream(chunk(`"content":"a"`), `{"id":"1","object":"chat.completion.chunk","model":"m","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}`), ""},
-		"Chat: no finish reason (QO-25)":  {chatURL, chatSent, "data: " + chunk(`"content":"a"`) + "\n\ndata: [DONE]\n\n", ""},
-		"Responses: no name":              {responses, responsesSent, item(`{"type":"function_call","call_id":"a","arguments":"{}"}`), noName},
-		"Responses: no id":                {responses, responsesSent, item(`{"type":"function_call","name":"f","arguments":"{}"}`), ""},
-		"Responses: parameters":           {responses, responsesSent, item(`{"type":"function_call","call_id":"a","name":"f","parameters":{"x":1}}`), notRead + `"parameters"`},
-		"Responses: arguments of nothing": {responses, responsesSent, item(`{"type":"function_call","call_id":"a","name":"f","arguments":"{}","output":null,"content":[]}`), ""},
-		"Bedrock: no name":                {converse, converseSent, use(`{"toolUseId":"a","input":{}}`), noName},
-		"Bedrock: arguments":              {converse, converseSent, use(`{"toolUseId":"a","name":"f","arguments":{"x":1}}`), notRead + `"arguments"`},
-		"Bedrock: a call":                 {converse, converseSent, use(`{"toolUseId":"a","name":"f","input":{}}`), ""},
-		"Ollama: no name":                 {ollama, chatSent, local(`{"function":{"arguments":{"x":1}}}`), noName},
-		"Ollama: parameters":              {ollama, chatSent, local(`{"function":{"name":"f","parameters":{"x":1}}}`), notRead + `"parameters"`},
-		"Ollama: no id":                   {ollama, chatSent, local(`{"function":{"name":"f","arguments":{"x":1}}}`), ""},
+		"Gemini: blocks":                    {gemini, geminiSent, content(`{"role":"model","blocks":[{"functionCall":{"name":"f"}}]}`), `the unknown member "blocks"`},
+		"Gemini: a message":                 {gemini, geminiSent, `{"candidates":[{"message":{"role":"model","parts":[{"text":"a"}]},"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP"}]}`, `the unknown member "message"`},
+		"Gemini: a text and a call":         {gemini, geminiSent, parts(`{"text":"a","functionCall":{"name":"f","args":{}}}`), notRead + `"text"`},
+		"Gemini: arguments":                 {gemini, geminiSent, parts(`{"functionCall":{"name":"f","arguments":{"x":1}}}`), notRead + `"arguments"`},
+		"Gemini: arguments in a stream":     {geminiSSE, geminiSent, "data: " + parts(`{"functionCall":{"name":"f","arguments":{"x":1}}}`) + "\n\n", notRead + `"arguments"`},
+		"Gemini: arguments in an array":     {geminiSSE, geminiSent, "[" + parts(`{"functionCall":{"name":"f","arguments":{"x":1}}}`) + "]", notRead + `"arguments"`},
+		"Gemini: no arguments":              {gemini, geminiSent, parts(`{"functionCall":{"name":"f"},"thoughtSignature":"AA=="}`), ""},
+		"Gemini: both":                      {gemini, geminiSent, parts(`{"functionCall":{"name":"f","args":{"x":1},"parameters":{}}}`), ""},
+		"Gemini: members of a candidate":    {gemini, geminiSent, `{"candidates":[{"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["x"]},"safetyRatings":[{"category":"c"}]}]}`, ""},
+		"Gemini: an event with a text":      {geminiSSE, geminiSent, "data: " + parts(`{"text":"b"}`) + "\n\ndata: {\"text\":\"a\"}\n\n", `an event with data that is not read, as "text"`},
+		"Anthropic: a delta before":         {anthropic, anthropicSent, anthropicStream(args), `a delta of the kind "input_json_delta" that belongs to no block`},
+		"Anthropic: a delta after":          {anthropic, anthropicSent, anthropicStream(call, args, stop, args), `a delta of the kind "input_json_delta" that belongs to no block`},
+		"Anthropic: a delta of a text":      {anthropic, anthropicSent, anthropicStream(start, args, stop), `that belongs to no call`},
+		"Anthropic: no block":               {anthropic, anthropicSent, anthropicStream(`{"type":"content_block_start","index":0,"content_block":null}`, stop), "a content_block_start without a block"},
+		"Anthropic: a string":               {anthropic, anthropicSent, anthropicStream(`{"type":"content_block_start","index":0,"content_block":"tool_use"}`, stop), "a content_block_start without a block"},
+		"Anthropic: another member":         {anthropic, anthropicSent, anthropicStream(call, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial":"{}"}}`, stop), `without the member "partial_json"`},
+		"Anthropic: of a text":              {anthropic, anthropicSent, anthropicStream(start, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","txt":"a"}}`, stop), `without the member "text"`},
+		"Anthropic: not JSON":               {anthropic, anthropicSent, anthropicStream(start, text, stop) + "event: lost\ndata: {\"a\":\n\n", `an event of the unknown kind "lost"`},
+		"Anthropic: no type":                {anthropic, anthropicSent, anthropicStream(start, text, stop) + "event: lost\ndata: {\"text\":\"a\"}\n\n", `an event of the unknown kind "lost"`},
+		"Anthropic: all deltas":             {anthropic, anthropicSent, anthropicStream(`{"type":"ping"}`, start, text, `{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"type":"x"}}}`, stop, call, args, stop), ""},
+		"Anthropic: no start of a text":     {anthropic, anthropicSent, anthropicStream(text, stop), ""}, // which is read
+		"Anthropic: no name":                {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","input":{}}`), noName},
+		"Anthropic: no id":                  {anthropic, anthropicSent, block(`{"type":"tool_use","name":"f","input":{}}`), ""},
+		"Anthropic: no name in a stream":    {anthropic, anthropicSent, anthropicStream(strings.Replace(call, `"name":"f",`, "", 1), args, stop), noName},
+		"Anthropic: arguments":              {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","name":"f","arguments":{"x":1}}`), notRead + `"arguments"`},
+		"Anthropic: no arguments":           {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","name":"f","input":{},"arguments":{},"caller":{"type":"direct"}}`), ""},
+		"Chat: parameters":                  {chatURL, chatSent, chat(`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","parameters":{"x":1}}}]`), notRead + `"parameters"`},
+		"Chat: parameters in a stream":      {chatURL, chatSent, chatStream(chunk(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","parameters":{"x":1}}}]`)), notRead + `"parameters"`},
+		"Chat: both":                        {chatURL, chatSent, chat(`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}","parameters":{"x":1}}}]`), ""},
+		"Chat: no arguments":                {chatURL, chatSent, chat(`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}}]`), ""},
+		"Chat: only arguments":              {chatURL, chatSent, chatStream(chunk(`"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]`)), noName},
+		"Chat: function_call, no name":      {chatURL, chatSent, chatStream(chunk(`"function_call":{"arguments":"{}"}`)), noName},
+		"Chat: the name later":              {chatURL, chatSent, chatStream(chunk(`"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{"}}]`), chunk(`"tool_calls":[{"index":0,"function":{"name":"f","arguments":"}"}}]`)), ""},
+		"Chat: an event with a text":        {chatURL, chatSent, chatStream(chunk(`"content":"a"`)+"\n\nevent: lost\ndata: {\"text\":\"lost\"}", chunk(`"content":"b"`)), `an event with data that is not read, as "text"`},
+		"Chat: with a delta":                {chatURL, chatSent, chatStream(chunk(`"content":"a"`), `{"id":"1","object":"chat.completion.chunk","delta":{"content":"lost"}}`), `an event with data that is not read, as "delta"`},
+		"Chat: with a usage":                {chatURL, chatSent, chatStream(chunk(`"content":"a"`), `{"id":"1","object":"chat.completion.chunk","model":"m","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}`), ""},
+		"Chat: no finish reason (QO-25)":    {chatURL, chatSent, "data: " + chunk(`"content":"a"`) + "\n\ndata: [DONE]\n\n", ""},
+		"Chat: calls in the form of OpenAI": {chatURL, chatSent, chat(`"calls":[` + function + `]`), `the message has the unknown member "calls"`},
+		"Chat: calls in a stream":           {chatURL, chatSent, chatStream(chunk(`"content":"a","calls":[` + function + `]`)), `the message has the unknown member "calls"`},
+		"Chat: calls next to a message":     {chatURL, chatSent, choice(`,"tool_calls":[`+function+`]`, ``), `the choice has the unknown member "tool_calls"`},
+		"Chat: a text next to a message":    {chatURL, chatSent, choice(`,"text":"lost"`, ``), `the choice has the unknown member "text"`},
+		"Chat: the same text":               {chatURL, chatSent, choice(`,"text":"a\n","logprobs":{"content":[{"token":"b"}]},"tool_calls":[]`, `,"output_text":"a","tools":[{"type":"function","function":{"name":"f","parameters":{"x":1}}}]`), ""},
+		"Chat: items next to choices":       {chatURL, chatSent, choice(``, `,"output":[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]`), `the response has the unknown member "output"`},
+		"Chat: a text next to choices":      {chatURL, chatSent, choice(``, `,"output":[{"type":"message","content":[{"type":"output_text","text":"lost"}]}]`), `the response has the unknown member "output"`},
+		"Responses: no name":                {responses, responsesSent, item(`{"type":"function_call","call_id":"a","arguments":"{}"}`), noName},
+		"Responses: no id":                  {responses, responsesSent, item(`{"type":"function_call","name":"f","arguments":"{}"}`), ""},
+		"Responses: parameters":             {responses, responsesSent, item(`{"type":"function_call","call_id":"a","name":"f","parameters":{"x":1}}`), notRead + `"parameters"`},
+		"Responses: arguments of nothing":   {responses, responsesSent, item(`{"type":"function_call","call_id":"a","name":"f","arguments":"{}","output":null,"content":[]}`), ""},
+		"Bedrock: no name":                  {converse, converseSent, use(`{"toolUseId":"a","input":{}}`), noName},
+		"Bedrock: arguments":                {converse, converseSent, use(`{"toolUseId":"a","name":"f","arguments":{"x":1}}`), notRead + `"arguments"`},
+		"Bedrock: a call":                   {converse, converseSent, use(`{"toolUseId":"a","name":"f","input":{}}`), ""},
+		"Ollama: no name":                   {ollama, chatSent, local(`{"function":{"arguments":{"x":1}}}`), noName},
+		"Ollama: parameters":                {ollama, chatSent, local(`{"function":{"name":"f","parameters":{"x":1}}}`), notRead + `"parameters"`},
+		"Ollama: no id":                     {ollama, chatSent, local(`{"function":{"name":"f","arguments":{"x":1}}}`), ""},
 	} {
 		isReported(t, name+", over HTTP", typed(c.url, c.sent, c.got), c.want)
 		if strings.HasPrefix(c.got, "[") { // a bare array is of several responses
@@ -215,4 +226,26 @@ func TestContentWithoutRole(t *testing.T) {
 	isReported(t, "result", list(`{"parts":[{"functionResponse":{"name":"f","response":{"r":1}}}]}`), "")
 	isReported(t, "unknown part", list(`{"parts":[{"quantum":{"r":1}}]}`), `"quantum"`)
 	isReported(t, "another message", list(`{"parts":[{"functionResponse":{"name":"f","response":{"r":1}}}],"kind":"request"}`), "the message has no role")
+}
+
+// What the output of a call of a model has besides its message is reported.
+func TestDroppedOutputsAreReported(t *testing.T) {
+	const function = `{"id":"q","type":"function","function":{"name":"f","arguments":"{}"}}`
+	choice := func(content, next string) string {
+		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + content + `}` + next + `}]}`
+	}
+	for name, c := range map[string]struct{ output, want string }{
+		"calls next to a text":     {`{"calls":[` + function + `],"text":"a"}`, `the calls in the member "calls" are not read`},
+		"of another tool":          {`{"message":{"role":"assistant","content":"a","tool_calls":[` + function + `]},"calls":[{"name":"g","args":{}}]}`, `the calls in the member "calls" are not read`},
+		"the calls of the message": {`{"message":{"role":"assistant","content":"a","tool_calls":[` + function + `]},"calls":[{"name":"f","args":{}}],"tools":[{"name":"g","parameters":{}}]}`, ""},
+		"calls of the AI SDK":      {`{"text":"a","toolCalls":[{"toolCallId":"q","toolName":"f","args":{}}],"toolResults":[{"toolCallId":"q","toolName":"f","args":{},"result":1}]}`, ""},
+		"calls of a message":       {`{"role":"assistant","content":"a","calls":[` + function + `]}`, `the message has the unknown member "calls"`},
+		"a part":                   {choice(`[{"type":"text","text":"a"},{"type":"hologram"}]`, ``), `a part of the kind "hologram", which is not read`},
+		"only a part":              {choice(`[{"type":"hologram"}]`, ``), `a part of the kind "hologram", which is not read`},
+		"calls of a choice":        {choice(`"a"`, `,"tool_calls":[`+function+`]`), `the choice has the unknown member "tool_calls"`},
+		"a text":                   {choice(`[{"type":"text","text":"a"}]`, `,"logprobs":null`), ""},
+	} {
+		isReported(t, "LangSmith, "+name, `{"id":"1","trace_id":"t","dotted_order":"1Zt","run_type":"llm","inputs":{"messages":[{"role":"user","content":"q"}]},"outputs":`+c.output+`}`, c.want)
+		isReported(t, "Langfuse, "+name, `[{"id":"o","parentObservationId":null,"traceId":"t","type":"GENERATION","startTime":"2026-01-01T00:00:00Z","input":[{"role":"user","content":"q"}],"output":`+c.output+`}]`, c.want)
+	}
 }

@@ -231,6 +231,8 @@ func TestUnknownCallsAreReported(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ file, want string }{
 		"calls":            {with(`"calls":[{"name":"f","args":{}}]`), `the message has the unknown member "calls"`},
+		"calls of OpenAI":  {with(`"calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]`), `the message has the unknown member "calls"`},
+		"tools of OpenAI":  {with(`"offered":[{"type":"function","function":{"name":"f","parameters":{}}}]`), ""},
 		"one action":       {with(`"action":{"tool":"f","tool_input":"x"}`), `the message has the unknown member "action"`},
 		"requests":         {with(`"toolRequests":[{"id":"a"}]`), `the message has the unknown member "toolRequests"`},
 		"names":            {with(`"authors":[{"name":"f"}]`), ""},
@@ -261,6 +263,7 @@ func TestUnknownCallsAreReported(t *testing.T) {
 func TestOtherMessagesAreReported(t *testing.T) {
 	const messages = `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`
 	const call = `[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"q"}]`
+	const function = `{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}`
 	const langChain = `"messages":[{"type":"human","content":"q"},{"type":"ai","content":"a","tool_calls":[]}]`
 	for name, c := range map[string]struct{ file, want string }{
 		"history":                 {`{` + messages + `,"history":` + call + `}`, "file:1: history: "},
@@ -271,6 +274,10 @@ func TestOtherMessagesAreReported(t *testing.T) {
 		"of rows":                 {`{"question":"q","answer":"a","history":` + call + `}`, "file:1: history: "},
 		"of a state of LangGraph": {`{` + langChain + `,"scratch":[{"type":"human","content":"other"}]}`, "file:1: scratch: "},
 		"dumped in another state": {`{` + langChain + `,"scratch":[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"other"}}]}`, "file:1: scratch: "},
+		"calls":                   {`{` + messages + `,"tool_calls":[` + function + `]}`, "file:1: tool_calls: "},
+		"one more call":           {`{"messages":` + call + `,"tool_calls":[` + function + `,` + function + `]}`, "file:1: tool_calls: "},
+		"a response":              {`{` + messages + `,"response":{"role":"assistant","tool_calls":[` + function + `]}}`, "file:1: response: "},
+		"another text":            {`{` + messages + `,"response":{"role":"assistant","content":"b"}}`, "file:1: response: "},
 		"of Gemini":               {`{` + messages + `,"contents_before":[{"role":"user","parts":[{"text":"other"}]}]}`, "file:1: contents_before: "},
 	} {
 		if got := unknownIn(t, c.file); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
@@ -278,14 +285,18 @@ func TestOtherMessagesAreReported(t *testing.T) {
 		}
 	}
 	for name, file := range map[string]string{
-		"the prompt again":    `{` + messages + `,"prompt":[{"role":"user","content":"q"}]}`,
-		"in another form":     `{` + messages + `,"input":[{"role":"user","content":[{"type":"text","text":"q"}]}]}`,
-		"what is expected":    `{` + messages + `,"target":[{"role":"assistant","content":"b"}]}`,
-		"the roles of users":  `{` + messages + `,"users":[{"role":"admin","content":"x"}]}`,
-		"tools":               `{` + messages + `,"tools":[{"type":"function","function":{"name":"f","description":"\"content\"","parameters":{"type":"object","properties":{"content":{"type":"string"}}}}}]}`,
-		"messages again":      `{` + langChain + `,"llm_input_messages":[{"type":"human","content":"q"}]}`,
-		"the prompt of a row": `{"prompt":[{"role":"user","content":"q"}],"answer":[{"role":"assistant","content":"a"}]}`,
-		"the expected calls":  `{"prompt":[{"role":"user","content":"q"}],"answer":"a","expected":[{"role":"assistant","content":"b"}]}`,
+		"the calls again":      `{"messages":` + call + `,"tool_calls":[` + function + `]}`,
+		"no calls":             `{` + messages + `,"tool_calls":[],"expected_tool_calls":[` + function + `]}`,
+		"the choice of a tool": `{"model":"m",` + messages + `,"function_call":{"name":"f"}}`,
+		"the answer again":     `{` + messages + `,"response":{"role":"assistant","content":[{"type":"text","text":"a"}]}}`,
+		"the prompt again":     `{` + messages + `,"prompt":[{"role":"user","content":"q"}]}`,
+		"in another form":      `{` + messages + `,"input":[{"role":"user","content":[{"type":"text","text":"q"}]}]}`,
+		"what is expected":     `{` + messages + `,"target":[{"role":"assistant","content":"b"}]}`,
+		"the roles of users":   `{` + messages + `,"users":[{"role":"admin","content":"x"}]}`,
+		"tools":                `{` + messages + `,"tools":[{"type":"function","function":{"name":"f","description":"\"content\"","parameters":{"type":"object","properties":{"content":{"type":"string"}}}}}]}`,
+		"messages again":       `{` + langChain + `,"llm_input_messages":[{"type":"human","content":"q"}]}`,
+		"the prompt of a row":  `{"prompt":[{"role":"user","content":"q"}],"answer":[{"role":"assistant","content":"a"}]}`,
+		"the expected calls":   `{"prompt":[{"role":"user","content":"q"}],"answer":"a","expected":[{"role":"assistant","content":"b"}]}`,
 	} {
 		if got := unknownIn(t, file); got != nil {
 			t.Errorf("%s: reported %q, want nothing", name, got)

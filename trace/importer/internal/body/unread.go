@@ -30,6 +30,7 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 			n = max(n, c.n)
 			unknownCalls = unreadMessage(c, add) || unknownCalls
 			unreadCandidate(c.candidate, add)
+			unreadChoice(data, c, add)
 		}
 		return !ok || c.n > 0
 	}
@@ -77,6 +78,7 @@ type choices struct {
 	isDelta bool            // whether it is of an event, which may have only a part of a call
 
 	candidate json.RawMessage // of Gemini, the first one
+	choice    json.RawMessage // of Chat Completions, the first one
 }
 
 // readChoices returns false if the data is not an object in JSON.
@@ -105,8 +107,12 @@ func readChoices(data json.RawMessage) (c choices, ok bool) {
 					d.Skip()
 				}
 			}
-			if i == 0 && isCandidate && d.Err() == nil {
+			switch {
+			case i > 0 || d.Err() != nil:
+			case isCandidate:
 				c.candidate = data[from:d.Offset()]
+			default:
+				c.choice = data[from:d.Offset()]
 			}
 		}
 	}
@@ -151,6 +157,34 @@ func unreadMessage(c choices, add func(format string, args ...any)) (unknownCall
 		}
 	}
 	return unknownCalls
+}
+
+// besideMessage are names that other APIs have for the content of a response.
+var besideMessage = []string{"output", "output_text", "content", "text", "answer", "reply", "completion", "response"}
+
+// unreadChoice adds what a choice of Chat Completions has next to its message, and the body next to its choices,
+// if it is calls or other text than that of the message. The choices of Completions have no message.
+func unreadChoice(data json.RawMessage, c choices, add func(format string, args ...any)) {
+	if c.message == nil || c.choice == nil {
+		return
+	}
+	content := tree.Member(c.message, "content")
+	read := tree.String(content)
+	for _, part := range tree.Elements(content) {
+		read += tree.String(part, "text")
+	}
+	for name, value := range tree.Members(c.choice) {
+		isContent := slices.Contains(besideMessage, name) && message.HasOtherText(value, read)
+		if isContent || name != "message" && name != "delta" && message.IsToolMember(name, value) {
+			add("the choice has the unknown member %q", name)
+		}
+	}
+	for name, value := range tree.Members(data) {
+		isContent := slices.Contains(besideMessage, name) && message.HasOtherText(value, read)
+		if isContent || name != "choices" && message.IsToolMember(name, value) {
+			add("the response has the unknown member %q", name)
+		}
+	}
 }
 
 // unreadArguments adds the members of the function of a call that may be its arguments, if those with the names of

@@ -29,12 +29,30 @@ func (r *Run) ReportOtherMessages(known ...json.RawMessage) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Meta)) {
 		value := r.Meta[name]
+		switch {
+		case slices.ContainsFunc(known, func(k json.RawMessage) bool { return bytes.Equal(value, k) }):
+			continue
+		case slices.Contains(callNames, name) && message.IsToolMember(name, value):
+			if message.HasOtherCalls(value, r.Messages) {
+				r.ReportUnknown(name, "the member has calls that are not those of the run, and they are not read")
+			}
+			continue
+		case slices.Contains(AnswerNames, name) && isMessage(value):
+			value = slices.Concat([]byte("["), value, []byte("]"))
+			if messages, err := readMessages(value); err != nil || slices.ContainsFunc(messages, func(m llm.Message) bool { return !has(&m) }) {
+				r.ReportUnknown(name, "the message is not one of the run, and it is not read")
+			}
+			continue
+		}
 		if slices.Contains(ExpectedNames, name) || !bytes.Contains(value, []byte(`"content"`)) && !bytes.Contains(value, []byte(`"parts"`)) {
 			continue
 		}
 		r.findMessages(name, value, known, has)
 	}
 }
+
+// callNames are names of members of a message that have its calls.
+var callNames = []string{"tool_calls", "toolCalls", "function_call", "function_calls", "calls", "tool_uses"}
 
 // findMessages reports the lists of messages in a value if the run has not each of them.
 func (r *Run) findMessages(path string, value json.RawMessage, known []json.RawMessage, has func(*llm.Message) bool) {

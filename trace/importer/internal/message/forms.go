@@ -144,9 +144,40 @@ func isCalls(value json.RawMessage) bool {
 	return isCall(value)
 }
 
+// isCall reports whether a value has the members of a call, or has them in a member function as OpenAI does.
 func isCall(value json.RawMessage) bool {
+	if function := tree.Member(value, "function"); len(function) > 0 && function[0] == '{' && isCall(function) {
+		return true
+	}
 	return tree.First(value, "name", "tool", "tool_name", "toolName", "function") != nil &&
 		tree.First(value, "arguments", "args", "kwargs", "input", "tool_input") != nil
+}
+
+// HasOtherCalls reports whether a list of calls, or one call, has more calls of a tool than the messages. An object
+// with nothing but a name is the choice of a tool for a request.
+func HasOtherCalls(list json.RawMessage, messages []llm.Message) bool {
+	number := map[string]int{}
+	for _, m := range messages {
+		for _, call := range m.Calls() {
+			number[call.Name]++
+		}
+	}
+	if list[0] == '{' {
+		list = slices.Concat([]byte("["), list, []byte("]"))
+	}
+	for _, call := range tree.Elements(list) {
+		if function := tree.Member(call, "function"); len(function) > 0 && function[0] == '{' {
+			call = function
+		}
+		if tree.Without(call, "name") == nil {
+			continue
+		}
+		name := tree.Scalar(tree.First(call, "name", "tool", "tool_name", "toolName", "function"))
+		if number[name]--; number[name] < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // ArgumentMembers are names that other tools have for the arguments of a call.

@@ -29,7 +29,7 @@ type Call struct {
 type Error struct {
 	Member string
 	Err    error
-	// Partial is true if the messages were read, except alternatives or other prompts.
+	// Partial is true if the messages were read, except some parts of them, alternatives or other prompts.
 	Partial bool
 }
 
@@ -45,7 +45,7 @@ func Read(input, output json.RawMessage) Call {
 	var call Call
 	read := func(member string, value json.RawMessage, role llm.Role) []llm.Message {
 		before := len(r.messages)
-		r.remains, r.alternatives, r.prompts = false, 0, 0
+		r.remains, r.unread, r.alternatives, r.prompts = false, nil, 0, 0
 		err := cmp.Or(r.value(value, role), r.flush())
 		switch {
 		case err != nil:
@@ -56,6 +56,10 @@ func Read(input, output json.RawMessage) Call {
 			call.Errs = append(call.Errs, Error{Member: member, Err: err, Partial: true})
 		case r.alternatives > 1:
 			call.Errs = append(call.Errs, Alternatives(member, r.alternatives))
+		case len(r.unread) > 0:
+			for _, what := range r.unread {
+				call.Errs = append(call.Errs, Error{Member: member, Err: errors.New(what), Partial: true})
+			}
 		case !r.remains:
 			call.Read = append(call.Read, member)
 		}
@@ -73,7 +77,8 @@ type reader struct {
 	list     []json.RawMessage // messages in a form of package message that are not read yet
 	// remains is true if a value has more than its messages.
 	remains bool
-	err     error // the first one of flush
+	unread  []string // what a value has besides the messages that were read
+	err     error    // the first one of flush
 	// The numbers of alternative responses and of prompts that a value has; 0 if it does not show them.
 	alternatives, prompts int
 }
@@ -93,7 +98,7 @@ func (r *reader) value(raw json.RawMessage, role llm.Role) error {
 		if err == nil || role == llm.RoleUser || namesTools(inner) || hasCalls(inner) {
 			return err
 		}
-		r.messages, r.list, r.remains, r.err = before.messages, nil, before.remains, nil // the model returned JSON
+		r.messages, r.list, r.remains, r.unread, r.err = before.messages, nil, before.remains, before.unread, nil // the model returned JSON
 	}
 	switch {
 	case tree.IsNull(raw):
@@ -244,7 +249,11 @@ func (r *reader) object(object json.RawMessage, role llm.Role) error {
 	}
 	for _, form := range forms() {
 		if value := x.Member(form.name); !tree.IsNull(value) {
-			return form.read(r, object, value, role)
+			before := len(r.messages)
+			if err := form.read(r, object, value, role); err != nil || role != llm.RoleAssistant {
+				return err
+			}
+			return r.findCalls(object, form.name, before)
 		}
 	}
 	if role == llm.RoleUser || namesTools(object) {
@@ -257,6 +266,28 @@ func (r *reader) object(object json.RawMessage, role llm.Role) error {
 	return nil
 }
 
+// findCalls adds the members of an output, other than the one that was read, with calls that the messages do not
+// have from an index on.
+func (r *reader) findCalls(object json.RawMessage, read string, from int) error {
+	for name, value := range tree.Members(object) {
+		if name == read || !message.IsToolMember(name, value) {
+			continue
+		}
+		if err := r.flush(); err != nil {
+			return err
+		}
+		if messages := r.messages[from:]; message.HasOtherCalls(value, messages) && !isOpaque(name, messages) {
+			r.unread = append(r.unread, fmt.Sprintf("the calls in the member %q are not read", name))
+		}
+	}
+	return nil
+}
+
+// isOpaque reports whether a message has kept a member, which is then looked at there.
+func isOpaque(name string, messages []llm.Message) bool {
+	return slices.ContainsFunc(messages, func(m llm.Message) bool { return tree.Member(m.Opaque, name) != nil })
+}
+
 // body reads the body of a request or of a response; ok is false if the object is neither.
 func (r *reader) body(object json.RawMessage) (ok bool, err error) {
 	if tree.Member(object, "contents") != nil || tree.Member(object, "candidates") != nil {
@@ -264,7 +295,7 @@ func (r *reader) body(object json.RawMessage) (ok bool, err error) {
 	}
 	response, err := body.Response(object)
 	if response != nil && err == nil {
-		r.remains, r.alternatives = true, max(r.alternatives, body.Alternatives(object))
+		r.remains, r.unread = true, append(r.unread, body.Unread(body.Name(object), object, response)...)
 		r.messages = append(r.messages, response.Message())
 	}
 	if response != nil || err != nil {
