@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -247,5 +248,23 @@ func TestDroppedOutputsAreReported(t *testing.T) {
 	} {
 		isReported(t, "LangSmith, "+name, `{"id":"1","trace_id":"t","dotted_order":"1Zt","run_type":"llm","inputs":{"messages":[{"role":"user","content":"q"}]},"outputs":`+c.output+`}`, c.want)
 		isReported(t, "Langfuse, "+name, `[{"id":"o","parentObservationId":null,"traceId":"t","type":"GENERATION","startTime":"2026-01-01T00:00:00Z","input":[{"role":"user","content":"q"}],"output":`+c.output+`}]`, c.want)
+	}
+}
+
+// A text that is the beginning of JSON with messages, and a reference to no attachment, are reported.
+func TestTruncatedTextsAreReported(t *testing.T) {
+	const cut = `[{"role":"user","content":"q"},{"role":"assist`
+	for name, c := range map[string]struct{ input, want string }{
+		"messages":            {cut, "it may be truncated"},
+		"a request":           {`{"messages": ` + cut, "it may be truncated"},
+		"whole messages":      {`[{"role":"user","content":"q"}]`, ""},
+		"a text":              {`[draft] the "role" of {x}`, ""},
+		"a text with JSON":    {`Correct this: ` + cut, ""},
+		"a text in a message": {`[{"role":"user","content":"[{\"role\":\"user"}]`, ""},
+	} {
+		isReported(t, name, `[{"id":"o","parentObservationId":null,"traceId":"t","type":"GENERATION","startTime":"2026-01-01T00:00:00Z","input":`+strconv.Quote(c.input)+`,"output":{"role":"assistant","content":"a"}}]`, c.want)
+	}
+	for attachments, want := range map[string]string{`{"b":"x"}`: `does not have the attachment "attachment://a"`, `{"a":"x"}`: ""} {
+		isReported(t, attachments, inspectLog(`{"id":1,"messages":[{"role":"user","content":"attachment://a"},{"role":"assistant","content":"attachment://a"}],"attachments":`+attachments+`}`), want)
 	}
 }

@@ -149,6 +149,7 @@ func TestInspectChunksUnknown(t *testing.T) {
 		got = append(got, err.Error())
 	}
 	want := []string{
+		`file:1: the sample does not have the attachment "attachment://9" (in sample-a/1/epoch-2)`,
 		"file:1: samples/a/1_epoch_2/messages/x.json: the entry of the sample is unknown and is not read (in sample-a/1/epoch-2)",
 		"file:1: samples/a/1_epoch_2/scores/0.json: the entry of the sample is unknown and is not read (in sample-a/1/epoch-2)",
 	}

@@ -192,6 +192,13 @@ func TestIncompleteCallsAreReported(t *testing.T) {
 		"Anthropic: absent":                {typed(anthropicSent, anthropicCall(``), anthropicDone), noObject},
 		"Anthropic: an object":             {typed(anthropicSent, anthropicCall(`,"input":{"input":"x"}`), anthropicDone), ""},
 
+		"messages of Anthropic: a string":              {anthropicCall(`,"input":"x"`), noObject},
+		"messages of Anthropic: an object in a string": {anthropicCall(`,"input":"{}"`), noObject},
+		"messages of Anthropic: null":                  {anthropicCall(`,"input":null`), noObject},
+		"messages of Anthropic: absent":                {anthropicCall(``), noObject},
+		"messages of Anthropic: an object":             {anthropicCall(`,"input":{"input":"x"}`), ""},
+		"messages of LangChain: a string":              {`[{"type":"human","content":"q"},{"type":"ai","content":[{"type":"tool_use","id":"a","name":"f","input":"{}"}],"tool_calls":[{"id":"a","name":"f","args":{}}]},{"type":"tool","tool_call_id":"a","content":"r"}]`, ""},
+
 		"no members":         {calls(`[{}]`), noName},
 		"an id":              {calls(`[{"id":"a","type":"function"}]`), noName},
 		"an empty function":  {calls(`[{"id":"a","type":"function","function":{}}]`), noName},

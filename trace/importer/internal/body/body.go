@@ -130,17 +130,15 @@ func checkArguments(p protocol.Protocol, raw json.RawMessage, messages []llm.Mes
 	}
 	// The codec reads an object in a string.
 	for i, m := range tree.Elements(tree.Member(raw, "messages")) {
-		for _, block := range tree.Elements(tree.Member(m, "content")) {
-			if input := tree.Member(block, "input"); tree.Scalar(block, "type") == "tool_use" && input != nil && input[0] != '{' {
-				return argumentsError(i, tree.Scalar(block, "name"))
-			}
+		if name, found := message.WithoutInput(m); found {
+			return argumentsError(i, name)
 		}
 	}
 	return nil
 }
 
-func argumentsError(message int, tool string) error {
-	return fmt.Errorf("message %d: the arguments of the call of %q are not an object", message, tool)
+func argumentsError(i int, tool string) error {
+	return fmt.Errorf("message %d: "+message.NotObject, i, tool)
 }
 
 // notObject finds a member named input that is a string.

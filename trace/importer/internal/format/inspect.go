@@ -3,6 +3,7 @@ package format
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,7 @@ type Sample struct {
 	messages    map[int]llm.Message        // of a chunked sample, by number
 	events      tree.List                  // of a chunked sample
 	texts       tree.Object                // the attachments of a chunked sample, by number
+	missing     []string                   // references to attachments that the sample does not have
 }
 
 // NewSample returns a reader of one sample.
@@ -73,6 +75,11 @@ func (s *Sample) read(d *jsonio.Dec, run *Run, name string, messages func(*jsoni
 	}
 	s.meta = run.Meta
 	run.Answer = s.completion(run.Meta["output"])
+	defer func() {
+		for _, text := range s.missing {
+			run.ReportUnknown("", "the sample does not have the attachment %q", text)
+		}
+	}()
 	if list.Peek() == 0 || list.Null() {
 		return
 	}
@@ -131,6 +138,9 @@ func (s *Sample) resolve(text string) string {
 	}
 	if attached, found := s.attachments[name]; found {
 		return attached
+	}
+	if !slices.Contains(s.missing, text) {
+		s.missing = append(s.missing, text)
 	}
 	return text
 }

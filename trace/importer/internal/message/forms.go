@@ -123,6 +123,20 @@ func anthropicMessages(raw json.RawMessage) []llm.Message {
 	return req.Messages
 }
 
+// NotObject is the error for a call with such arguments, for [fmt.Sprintf] with the name of the tool.
+const NotObject = "the arguments of the call of %q are not an object"
+
+// WithoutInput returns the name of the first tool that a message of Anthropic calls with another input than an
+// object. The codec reads an object in a string.
+func WithoutInput(m json.RawMessage) (name string, found bool) {
+	for _, block := range tree.Elements(m, "content") {
+		if input := tree.Member(block, "input"); tree.Scalar(block, "type") == "tool_use" && (input == nil || input[0] != '{') {
+			return tree.Scalar(block, "name"), true
+		}
+	}
+	return "", false
+}
+
 // IsToolMember reports whether a member of a message seems to have calls or results of tools: by its name, or
 // because it has objects with a name and arguments.
 func IsToolMember(name string, value json.RawMessage) bool {

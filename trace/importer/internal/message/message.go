@@ -5,6 +5,7 @@ package message
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,6 +144,12 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 	if f.role == "" && (!f.isContent || tree.Without(json.RawMessage(whole), "role", "parts") != nil) { // which a Content may omit
 		d.Fail("the message has no role")
 		return messages
+	}
+	if r.form == blocks {
+		if name, found := WithoutInput(json.RawMessage(whole)); found {
+			d.Fail(fmt.Sprintf(NotObject, name))
+			return messages
+		}
 	}
 	if read := r.other(json.RawMessage(whole), f.isContent, len(f.calls) > 0); read != nil {
 		return append(messages, read...)

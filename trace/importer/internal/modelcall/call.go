@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -100,6 +101,9 @@ func (r *reader) value(raw json.RawMessage, role llm.Role) error {
 		}
 		r.messages, r.list, r.remains, r.unread, r.err = before.messages, nil, before.remains, before.unread, nil // the model returned JSON
 	}
+	if truncated.MatchString(text) && !jsonio.ValidText(text) {
+		r.unread = append(r.unread, "the text begins as JSON with messages and is not valid: it may be truncated")
+	}
 	switch {
 	case tree.IsNull(raw):
 	case raw[0] == '[':
@@ -111,6 +115,9 @@ func (r *reader) value(raw json.RawMessage, role llm.Role) error {
 	}
 	return nil
 }
+
+// truncated matches the beginning of a text in JSON with messages.
+var truncated = regexp.MustCompile(`^\s*(\{\s*"messages"\s*:\s*)?\[\s*\{\s*"(role|content)"\s*:`)
 
 // innerJSON returns the JSON object, array or string that a text contains.
 func innerJSON(text string) (json.RawMessage, bool) {
