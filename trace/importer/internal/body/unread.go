@@ -159,8 +159,8 @@ func unreadMessage(c choices, add func(format string, args ...any)) (unknownCall
 	return unknownCalls
 }
 
-// besideMessage are names that other APIs have for the content of a response.
-var besideMessage = []string{"output", "output_text", "content", "text", "answer", "reply", "completion", "response"}
+// nextToMessage are names that other APIs have for the content of a response.
+var nextToMessage = []string{"output", "output_text", "content", "text", "answer", "reply", "completion", "response"}
 
 // unreadChoice adds what a choice of Chat Completions has next to its message, and the body next to its choices,
 // if it is calls or other text than that of the message. The choices of Completions have no message.
@@ -174,13 +174,13 @@ func unreadChoice(data json.RawMessage, c choices, add func(format string, args 
 		read += tree.String(part, "text")
 	}
 	for name, value := range tree.Members(c.choice) {
-		isContent := slices.Contains(besideMessage, name) && message.HasOtherText(value, read)
+		isContent := slices.Contains(nextToMessage, name) && message.HasOtherText(value, read)
 		if isContent || name != "message" && name != "delta" && message.IsToolMember(name, value) {
 			add("the choice has the unknown member %q", name)
 		}
 	}
 	for name, value := range tree.Members(data) {
-		isContent := slices.Contains(besideMessage, name) && message.HasOtherText(value, read)
+		isContent := slices.Contains(nextToMessage, name) && message.HasOtherText(value, read)
 		if isContent || name != "choices" && message.IsToolMember(name, value) {
 			add("the response has the unknown member %q", name)
 		}
