@@ -277,13 +277,7 @@ func TestSetContextWindow(t *testing.T) {
 // Two runs that use one thread of a store concurrently: the first to end is stored, and the other fails
 // with a conflict. The next run continues the stored thread. Compact fails in the same way.
 func TestThreadConflict(t *testing.T) {
-	for name, memory := range map[string]*reactagent.Memory{"memory": {}, "disk": {Store: &store.Disk{Dir: t.TempDir()}}} {
-		t.Run(name, func(t *testing.T) { threadConflict(t, memory) })
-	}
-}
-
-func threadConflict(t *testing.T, memory *reactagent.Memory) {
-	t.Helper()
+	memory := &reactagent.Memory{Store: &store.Disk{Dir: t.TempDir()}}
 	during := func(f func()) loop.Tool {
 		return loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
 			f()
