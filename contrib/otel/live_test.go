@@ -550,3 +550,54 @@ func TestExportErrors(t *testing.T) {
 		t.Errorf("the run starts at %v", root.StartTime)
 	}
 }
+
+// A trace without events is an error, and not a panic.
+func TestExportNil(t *testing.T) {
+	b := newBackend(otelloop.ContentOff)
+	if err := otelloop.Export(t.Context(), nil, time.Unix(1, 0), &b.Config); err == nil || !strings.Contains(err.Error(), "the events are nil: pass those of a trace") {
+		t.Errorf("got the error %v", err)
+	}
+}
+
+// Each call has its span with its result, also if a recorded run has several calls with one id.
+func TestExportOfIDAgain(t *testing.T) {
+	start := func(name string) trace.Event {
+		return trace.Event{Run: "r", Body: trace.ToolStart{ToolCallID: "c", Name: name, Arguments: `{}`}}
+	}
+	arguments := func(text string) trace.Event {
+		return trace.Event{Run: "r", Body: trace.ToolArguments{ToolCallID: "c", Arguments: text, Reason: "edit"}}
+	}
+	end := func(name, text string) trace.Event {
+		result := llm.ToolResult{ID: "c", Name: name, Content: []llm.Part{llm.Text{Text: text}}}
+		return trace.Event{Run: "r", Body: trace.ToolEnd{ToolCallID: "c", Outcome: trace.OutcomeOK, Result: result}}
+	}
+	skip := trace.Event{Run: "r", Body: trace.ToolSkip{ToolCallID: "c", Name: "h", Reason: "denied", Result: llm.ToolResult{IsError: true}}}
+	for name, c := range map[string]struct {
+		events []trace.Event
+		want   []string
+	}{
+		"names":        {[]trace.Event{start("f"), start("g"), end("g", "of g"), end("f", "of f")}, []string{"f {} of f ", "g {} of g "}},
+		"one name":     {[]trace.Event{start("f"), start("f"), end("f", "1"), end("f", "2")}, []string{"f {} 1 ", "f {} 2 "}},
+		"no name":      {[]trace.Event{start("f"), start("g"), end("", "1"), end("", "2")}, []string{"f {} 1 ", "g {} 2 "}},
+		"arguments":    {[]trace.Event{start("f"), arguments("1"), start("f"), arguments("2"), end("f", "x"), end("f", "y")}, []string{"f 1 x ", "f 2 y "}},
+		"one end":      {[]trace.Event{start("f"), start("f"), end("f", "1")}, []string{"f {} 1 ", "f {}  incomplete"}},
+		"no end":       {[]trace.Event{start("f"), start("g")}, []string{"f {}  incomplete", "g {}  incomplete"}},
+		"one too many": {[]trace.Event{start("f"), end("f", "1"), end("f", "2")}, []string{"f {} 1 "}},
+		"skipped":      {[]trace.Event{start("f"), skip, end("f", "1")}, []string{"f {} 1 ", "h   denied"}},
+	} {
+		b := newBackend(otelloop.ContentJSON)
+		b.export(t.Context(), t, slices.Concat([]trace.Event{{Run: "r", Body: trace.RunStart{}}}, c.events, []trace.Event{{Run: "r", Body: trace.RunEnd{}}}))
+		var got []string
+		for _, s := range b.spans() {
+			if of, ok := strings.CutPrefix(s.Name, "execute_tool "); ok {
+				got = append(got, strings.Join([]string{of, text(&s, "gen_ai.tool.call.arguments"), text(&s, "gen_ai.tool.call.result"), text(&s, "error.type")}, " "))
+			}
+		}
+		if diff := gocmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		for id, open := range b.open {
+			t.Errorf("%s: the span %s (%s) did not end", name, open, id)
+		}
+	}
+}

@@ -85,11 +85,14 @@ func Middleware(cfg *Config) loop.Middleware {
 // started begins after the last event of the outer run before it. The spans are below the span of ctx,
 // if it has one. Export ends the spans of a run without its end, with the error type incomplete.
 //
-// It exports all that it can read, and returns the errors of the others.
+// It exports all that it can read, and returns the errors of the others. It returns an error if events is nil.
 func Export(ctx context.Context, events iter.Seq2[trace.Event, error], start time.Time, cfg *Config) error {
 	t := newTelemetry(cfg)
 	if t == nil {
 		return nil
+	}
+	if events == nil {
+		return errors.New("otelloop: export a trace: the events are nil: pass those of a trace, such as trace.Reader.Events")
 	}
 	var errs []error
 	var open []*run // in the order of their first events

@@ -3,7 +3,6 @@ package otelloop
 import (
 	"cmp"
 	"context"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -43,7 +42,7 @@ type run struct {
 	base            atomic.Pointer[context.Context] // the context that the Start hook got
 	current         atomic.Pointer[context.Context] // base, or the span chat on it
 	mu              sync.Mutex
-	tools           map[string]*toolCall // calls that run, by their ids
+	tools           []*toolCall          // calls that run, the oldest first; two may have one id
 	agentAttributes []attribute.KeyValue // of metrics
 }
 
@@ -121,7 +120,7 @@ func (r *run) add(ev *trace.Event) {
 			c.span.SetAttributes(attribute.Bool("looptape.tool.abandoned", true))
 		}
 	case trace.ToolEnd:
-		if c := r.tool(body.ToolCallID); c != nil {
+		if c := r.toolOfResult(body.ToolCallID, body.Result.Name); c != nil {
 			r.endTool(c, &body.Result, string(body.Outcome), string(body.Outcome))
 		}
 	case trace.ToolSkip:
@@ -140,7 +139,7 @@ func (r *run) begin(name string, start *trace.RunStart) {
 	declared, _ := start.Options.Lookup("delivery")
 	r.isNonStreaming = declared == string(llm.NonStreaming)
 	r.isStreaming = r.live && !r.isNonStreaming
-	r.requests, r.tools = map[trace.Purpose]*request{}, map[string]*toolCall{}
+	r.requests = map[trace.Purpose]*request{}
 	r.agentAttributes = words("gen_ai.agent.name", r.cfg.Agent)
 	attributes := append(words("gen_ai.operation.name", "invoke_agent", "gen_ai.provider.name", r.cfg.Provider, "looptape.run", name), r.agentAttributes...)
 	if p := start.Parent; p != nil {
@@ -279,7 +278,7 @@ func (r *run) beginTool(ev *trace.Event, id, name, arguments string) *toolCall {
 	c := &toolCall{id: id, name: name, operation: r.open(r.ctx, spanName("execute_tool", name), oteltrace.SpanKindInternal, attributes)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tools[id] = c
+	r.tools = append(r.tools, c)
 	return c
 }
 
@@ -294,7 +293,7 @@ func (r *run) arguments(arguments string) []attribute.KeyValue {
 // endTool ends a tool call. Kind is the type of its error, if it has one.
 func (r *run) endTool(c *toolCall, result *llm.ToolResult, outcome, kind string) {
 	r.mu.Lock()
-	delete(r.tools, c.id)
+	r.tools = slices.DeleteFunc(r.tools, func(other *toolCall) bool { return other == c })
 	r.mu.Unlock()
 	measured := words("gen_ai.tool.name", c.name, "gen_ai.tool.type", "function", "gen_ai.agent.name", r.cfg.Agent)
 	c.span.SetAttributes(words("looptape.tool.outcome", word(outcome))...)
@@ -327,8 +326,11 @@ func (r *run) end(body *trace.RunEnd) {
 	if r.chat != nil {
 		r.endModelCall(&trace.ModelResponse{}, &trace.ModelError{Error: incomplete})
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.tools)) {
-		c := r.tool(id)
+	r.mu.Lock()
+	open := r.tools
+	r.tools = nil
+	r.mu.Unlock()
+	for _, c := range open {
 		r.failed(&c.operation, incomplete.Type, "")
 		r.close(&c.operation)
 	}
@@ -349,11 +351,33 @@ func (r *run) end(body *trace.RunEnd) {
 	r.requests, r.answer = nil, llm.Message{} // an exported trace may have many runs
 }
 
-// tool returns a call that runs; nil if it does not.
+// tool returns the call that runs with an id; nil if there is none. Of several it is the one that began last.
 func (r *run) tool(id string) *toolCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tools[id]
+	for _, c := range slices.Backward(r.tools) {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// toolOfResult returns the call that ends with a result; nil if there is none. Of several with the id, it is the
+// first one of that name, or otherwise the first one.
+func (r *run) toolOfResult(id, name string) (first *toolCall) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.tools {
+		switch {
+		case c.id != id:
+		case c.name == name:
+			return c
+		case first == nil:
+			first = c
+		}
+	}
+	return first
 }
 
 // toolContext returns the context with the span of a call that runs; nil if it does not.
