@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 )
@@ -228,11 +230,13 @@ func TestCloseEndsCalls(t *testing.T) {
 
 // Servers that cannot be used are errors of Connect.
 func TestConnectFails(t *testing.T) {
+	same := strings.TrimPrefix(ToolName("s", "a.b"), "s__") // its own name for the model is the same
 	for want, env := range map[string]string{
 		`unsupported protocol version: "2099-01-01"`:                         "VERSION=2099-01-01",
 		`the server did not answer within Config.ConnectTimeout`:             "SILENT=initialize",
 		`tools/list: the server did not answer within Config.ConnectTimeout`: "SILENT=tools/list",
 		`two tools have the name "a": exclude it with Server.Select`:         `LIST={"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"a","inputSchema":{"type":"object"}}]}`,
+		`have the same name for the model: exclude one with Server.Select`:   `LIST={"tools":[{"name":"a.b","inputSchema":{"type":"object"}},{"name":"` + same + `","inputSchema":{"type":"object"}}]}`,
 		`tools/list: a tool has no name`:                                     `LIST={"tools":[{"inputSchema":{"type":"object"}}]}`,
 		`the tool "a": loop: the tool "s__a":`:                               `LIST={"tools":[{"name":"a","inputSchema":{"type":"array"}}]}`,
 		`the tool "b": loop: the tool "s__b":`:                               `LIST={"tools":[{"name":"b","inputSchema":{"type":"object","properties":{"x":{"pattern":"("}}}}]}`,
@@ -248,6 +252,16 @@ func TestConnectFails(t *testing.T) {
 		_, err := Connect(t.Context(), &Config{Servers: []Server{childServer(t, "scripted", env)}, ConnectTimeout: timeout, Grace: testGrace})
 		if err == nil || !strings.HasPrefix(err.Error(), `mcp: server "s": `) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got the error %v, want %q", env, err, want)
+		}
+	}
+}
+
+// A Transport that returns none is an error of Connect, and not a panic.
+func TestNoTransport(t *testing.T) {
+	for name, transport := range map[string]sdk.Transport{"nil": nil, "a nil pointer": (*sdk.StreamableClientTransport)(nil)} {
+		_, err := Connect(t.Context(), &Config{Servers: []Server{{Namespace: "s", Transport: func() (sdk.Transport, error) { return transport, nil }}}})
+		if err == nil || !strings.Contains(err.Error(), `connecting: Server.Transport returned nil`) {
+			t.Errorf("%s: got the error %v", name, err)
 		}
 	}
 }

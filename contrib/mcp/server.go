@@ -151,7 +151,11 @@ func (s *server) transport(sess *session) (sdk.Transport, error) {
 	switch {
 	case s.Transport != nil:
 		var err error
-		if t, err = s.Transport(); err != nil {
+		t, err = s.Transport()
+		if stream, ok := t.(*sdk.StreamableClientTransport); err == nil && (t == nil || ok && stream == nil) {
+			err = errors.New("Server.Transport returned nil: return a transport or an error")
+		}
+		if err != nil {
 			return nil, err
 		}
 	case s.URL != "":
@@ -300,7 +304,7 @@ func (s *server) list(ctx context.Context) (tools []loop.Tool, err error) {
 	ctx, stop := s.cfg.Clock.WithTimeout(ctx, s.cfg.ConnectTimeout, errTimeout)
 	defer stop()
 	s.changed.Store(false)
-	seen := map[string]bool{}
+	seen := map[string]string{} // names in the list by those for the model
 	cursor, size := "", 0
 	for range maxTools {
 		valid := map[string]bool{} // for the SDK
@@ -334,10 +338,13 @@ func (s *server) list(ctx context.Context) (tools []loop.Tool, err error) {
 			if s.Select != nil && !s.Select(t.Name) {
 				continue
 			}
-			if seen[t.Name] {
+			switch other, ok := seen[ToolName(s.Namespace, t.Name)]; {
+			case other == t.Name && ok:
 				return nil, fmt.Errorf("tools/list: two tools have the name %q: exclude it with Server.Select", t.Name)
+			case ok:
+				return nil, fmt.Errorf("tools/list: the tools %q and %q have the same name for the model: exclude one with Server.Select", other, t.Name)
 			}
-			seen[t.Name] = true
+			seen[ToolName(s.Namespace, t.Name)] = t.Name
 			if !valid[t.Name] {
 				return nil, fmt.Errorf("tools/list: the tool %q has an invalid x-mcp-header: exclude it with Server.Select", t.Name)
 			}
