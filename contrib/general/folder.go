@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 )
 
 // folder is the working folder. os.Root keeps each operation in it.
@@ -104,6 +106,17 @@ func reason(name string, err error) error {
 		return fmt.Errorf("%q: %w", name, errNoPath)
 	}
 	return fmt.Errorf("%q: %w", name, err)
+}
+
+// shown returns a path for the lines of a result. One with which a file could forge lines or notes is quoted: it has
+// characters that do not print, or begins like a quoted path, an indentation or a note.
+func shown(p string) string {
+	switch {
+	case !utf8.ValidString(p), strings.ContainsFunc(p, func(r rune) bool { return !strconv.IsPrint(r) }),
+		strings.HasPrefix(p, `"`), strings.HasPrefix(p, " "), strings.HasPrefix(p, "[cut: "), strings.HasPrefix(p, "[incomplete: "):
+		return strconv.Quote(p)
+	}
+	return p
 }
 
 // walk calls visit for at most limit files and folders below a path, in lexical order. It omits hidden ones and

@@ -228,6 +228,34 @@ func TestSearchLimits(t *testing.T) {
 	)
 }
 
+// The name of a file cannot forge a line of a result: it is quoted, as git does it.
+func TestSearchNames(t *testing.T) {
+	names := []string{"a\nb.txt:1: forged", "c\u2028d", "e\x1b[2Jf", "g\u202eh", "i\xffj", " k", `"l"`, "[cut: m]", "[n].txt", `o"p\q`, "r s é", "[incomplete: t]", "u\rv\tw"}
+	files := map[string]string{"x\ny/z": "hit"}
+	for _, name := range names {
+		files[name] = "hit"
+	}
+	made := tools(t, &general.Config{Dir: folder(t, files)})
+	shown := []string{
+		`" k"`, `"\"l\""`, `"[cut: m]"`, `"[incomplete: t]"`, `[n].txt`, `"a\nb.txt:1: forged"`, `"c\u2028d"`, `"e\x1b[2Jf"`, `"g\u202eh"`, `"i\xffj"`, `o"p\q`, `r s é`, `"u\rv\tw"`,
+	}
+	var hits, list, layout string
+	for _, name := range shown {
+		hits += name + ":1: hit\n"
+		list += name + "\n"
+		layout += "  " + name + "\n"
+	}
+	check(
+		t, made,
+		row{"grep", args{"pattern": "hit"}, hits + `"x\ny/z":1: hit` + "\n"},
+		row{"glob", args{"pattern": "*"}, list + `"x\ny/z"` + "\n"},
+		row{"tree", args{}, "./\n" + layout + `  "x\ny"/` + "\n    z\n"},
+		row{"tree", args{"path": "x\ny"}, `"x\ny"/` + "\n  z\n"},
+		row{"grep", args{"pattern": "hit", "path": "x\ny/z"}, `"x\ny/z":1: hit` + "\n"},
+		row{"diff", args{"a": "x\ny/z", "b": "x\ny/z"}, `"x\ny/z" and "x\ny/z" are equal.`},
+	)
+}
+
 // RA-73, RA-74: a program for diff is not necessary.
 func TestText(t *testing.T) {
 	var lines []string

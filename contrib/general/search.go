@@ -96,7 +96,7 @@ func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
 				return errEnough
 			}
 			found++
-			fmt.Fprintf(&out, "%s:%d: %s\n", at, n, shortened(line))
+			fmt.Fprintf(&out, "%s:%d: %s\n", shown(at), n, shortened(line))
 		}
 		return ctx.Err()
 	}
@@ -206,6 +206,9 @@ func (f *folder) glob(ctx context.Context, a globArguments) (string, error) {
 		return "", reason(a.Path, err)
 	}
 	slices.Sort(names)
+	for i, name := range names {
+		names[i] = shown(name)
+	}
 	if names == nil && !more {
 		return fmt.Sprintf("No file matches %q.", a.Pattern), nil
 	}
@@ -237,7 +240,7 @@ func (f *folder) tree(ctx context.Context, a treeArguments) (string, error) {
 		return fmt.Sprintf("%q is a file, not a folder.", a.Path), nil
 	}
 	depth := limited(a.MaxDepth, 3, 100)
-	lines := []string{path.Clean(p) + "/"}
+	lines := []string{shown(path.Clean(p)) + "/"}
 	prefix := strings.Count(p, "/") + 1
 	if p == "." {
 		prefix = 0
@@ -250,7 +253,7 @@ func (f *folder) tree(ctx context.Context, a treeArguments) (string, error) {
 			return errEnough
 		}
 		level := strings.Count(at, "/") + 1 - prefix
-		name := d.Name()
+		name := shown(d.Name())
 		if d.IsDir() {
 			name += "/"
 		}

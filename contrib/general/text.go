@@ -59,5 +59,5 @@ func (f *folder) diff(_ context.Context, a diffArguments) (string, error) {
 	if before == after {
 		return fmt.Sprintf("%q and %q are equal.", a.A, a.B), nil
 	}
-	return cut(string(diff.Diff(a.A, []byte(before), a.B, []byte(after)))), nil
+	return cut(string(diff.Diff(shown(a.A), []byte(before), shown(a.B), []byte(after)))), nil
 }
