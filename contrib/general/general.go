@@ -34,9 +34,10 @@ type Config struct {
 	// Dir is the working folder of search, text, git and shell.
 	Dir string
 	// Hosts are the hosts that the web tools may ask: "example.org" is this host with any port,
-	// "*.example.org" are the hosts below it, "*" is any host. The web tools refuse addresses that are
-	// not public, such as those of the loopback interface and of private networks, unless PrivateHosts
-	// is true. Both rules also apply to redirects, and to the addresses that a name resolves to.
+	// "*.example.org" are the hosts below it, "*" is any host, "192.0.2.1" and "2001:db8::1" are addresses.
+	// Case and a final dot do not count, and a name is equal to its form in ASCII (xn--…). The web tools refuse
+	// addresses that are not public, such as those of the loopback interface and of private networks, unless
+	// PrivateHosts is true. Both rules also apply to redirects, and to the addresses that a name resolves to.
 	Hosts        []string
 	PrivateHosts bool
 	// Transport sends the requests of the web tools instead of a transport of their own. With it, the
@@ -62,10 +63,16 @@ type group struct {
 	wrap  func(loop.ToolFunc) loop.ToolFunc // may be nil
 }
 
-// New returns the tools that can work. It returns an error if the working folder cannot be opened.
+// New returns the tools that can work. It returns an error if the working folder cannot be opened, and for an
+// element of Hosts that no host can match.
 // The caller must call Close after use. cfg may be nil.
 func New(cfg *Config) (*Tools, error) {
-	cfg = cmp.Or(cfg, &Config{})
+	own := *cmp.Or(cfg, &Config{})
+	cfg = &own
+	var err error
+	if own.Hosts, err = hostRules(cfg); err != nil {
+		return nil, fmt.Errorf("general: %w", err)
+	}
 	t := &Tools{}
 	if cfg.Dir != "" {
 		dir, err := filepath.Abs(cfg.Dir)

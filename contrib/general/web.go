@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -62,11 +61,14 @@ func (w *web) permitted(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("the scheme of %q is not http or https", u.Redacted())
 	}
-	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if host == "" {
+	if u.Hostname() == "" {
 		return fmt.Errorf("%q has no host", u.Redacted())
 	}
-	if !slices.ContainsFunc(w.hosts, func(h string) bool { return matchesHost(strings.ToLower(h), host) }) {
+	host, err := canonicalHost(u.Hostname())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(w.hosts, func(h string) bool { return matchesHost(h, host) }) {
 		return fmt.Errorf("the host %q is not one of those that may be asked: %s", host, strings.Join(w.hosts, ", "))
 	}
 	switch addr, err := netip.ParseAddr(host); {
@@ -76,15 +78,6 @@ func (w *web) permitted(u *url.URL) error {
 		return fmt.Errorf("the address %s is not public", addr)
 	}
 	return nil
-}
-
-// isNumber matches other forms of IPv4 addresses, which some resolvers accept: decimal, octal,
-// hexadecimal and shortened ones.
-var isNumber = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
-
-func matchesHost(rule, host string) bool {
-	below, wild := strings.CutPrefix(rule, "*.")
-	return rule == "*" || rule == host || wild && strings.HasSuffix(host, "."+below)
 }
 
 // dialer returns a dialer that checks each address at the moment of the connection, so that a later

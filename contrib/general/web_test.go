@@ -199,3 +199,53 @@ func (w waiting) Read([]byte) (int, error) {
 	<-w.ctx.Done()
 	return 0, w.ctx.Err()
 }
+
+// RA-83: an element of Hosts that no host can match is an error with the forms to write.
+func TestHostsThatNeverMatch(t *testing.T) {
+	for _, host := range []string{
+		"", "*.", ".", "*.*", "**", "a*.org", "*example.org", "example.org:8080", "https://example.org", "example.org/", "example.org/x", "//example.org", "user@example.org", "exa mple.org", " example.org",
+		".example.org", "example..org", "-example.org", "example-.org", "example.org?x", "*.192.0.2.1", "[2001:500:2::c]", "127.1", "2130706433", "0x7f.1", "example.1", "xn--a.\u00e9\u0301\u0000", strings.Repeat("a", 64) + ".org", "\u2028.org",
+	} {
+		_, err := general.New(&general.Config{Hosts: []string{"example.org", host}, PrivateHosts: true})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("general: Config.Hosts[1]: %q is not a host: write a name such as ", host)) {
+			t.Errorf("%q: got the error %v", host, err)
+		}
+	}
+	for _, host := range []string{"127.0.0.1", "::1", "10.0.0.1", "169.254.169.254", "::ffff:127.0.0.1"} {
+		if _, err := general.New(&general.Config{Hosts: []string{host}}); err == nil || !strings.Contains(err.Error(), "is not public: set Config.PrivateHosts, or remove it") {
+			t.Errorf("%q: got the error %v", host, err)
+		}
+		tools(t, &general.Config{Hosts: []string{host}, PrivateHosts: true})
+	}
+}
+
+// Hosts are compared without regard to case, the final dot, and the form of a name or an address.
+func TestHostForms(t *testing.T) {
+	for host, names := range map[string][]string{
+		"Example.ORG.":        {"example.org", "EXAMPLE.org.", "example.org:8080", "example.org.:80", "\uff45xample.org", "example\u3002org"},
+		"*.Example.Org":       {"a.example.org", "A.B.EXAMPLE.ORG."},
+		"b\u00fccher.example": {"b\u00fccher.example", "B\u00dcCHER.example", "xn--bcher-kva.example", "XN--BCHER-KVA.example."},
+		"xn--bcher-kva.test":  {"b\u00fccher.test", "bu\u0308cher.test"},
+		"*.b\u00fccher.org":   {"a.xn--bcher-kva.org"},
+		"198.41.0.4":          {"198.41.0.4", "198.41.0.4.", "\uff1198.41.0.4"},
+		"2001:500:2:0:0::C":   {"[2001:500:2::c]", "[2001:0500:2:0:0:0:0:c]"},
+		"_service.example.nu": {"_service.example.nu"},
+		"localhost":           {"LOCALHOST:1"},
+	} {
+		made := tools(t, &general.Config{Hosts: []string{host}, Transport: double(func(r *http.Request) (*http.Response, error) {
+			return response(r, 200, "text/plain", "ok"), nil
+		})})
+		for _, name := range names {
+			check(t, made, row{"fetch", args{"url": "http://" + name + "/"}, "~ 200 OK\nok"})
+		}
+		for _, name := range []string{"example.com", "xexample.org", "b\u00fcch.example", "xn--bcher-kv.example", "198.41.0.5", "[2001:500:2::d]", "example.org.org"} {
+			check(t, made, row{"fetch", args{"url": "http://" + name + "/"}, "~ is not one of those that may be asked: "})
+		}
+	}
+	made := tools(t, &general.Config{Hosts: []string{"*"}, Transport: double(func(r *http.Request) (*http.Response, error) {
+		return response(r, 200, "text/plain", "secret"), nil
+	})})
+	for _, host := range []string{"\uff11\uff12\uff17.0.0.1", "127\u30020\u30020\u30021", "\u2460\u2461\u2466.0.0.1", "\uff12130706433", "127.\uff11"} { // names that package http sends as addresses
+		check(t, made, row{"fetch", args{"url": "http://" + host + "/"}, "~Error: the "})
+	}
+}
