@@ -3,7 +3,7 @@
 // and shell (shell).
 //
 // A tool is there only if it can work: those of search and text need a working folder, those of git
-// need a repository in it and the program git, those of web need hosts that they may ask, and that of
+// need a repository in it that the program git can read, those of web need hosts that they may ask, and that of
 // shell needs a working folder and a [Runner]. [Tools.Missing] names the groups without tools, with the
 // reason.
 //
@@ -90,11 +90,14 @@ func New(cfg *Config) (*Tools, error) {
 	t.add("web", "no hosts that may be asked (Config.Hosts)", len(cfg.Hosts) > 0, func() group { return webGroup(cfg) })
 	t.add("search", noDir, t.root != nil, func() group { return searchGroup(f) })
 	t.add("text", noDir, t.root != nil, func() group { return textGroup(f) })
-	git, why := "", noDir
+	git, why := &gitTools{folder: f}, noDir
 	if t.root != nil {
-		git, why = repository(t.root)
+		git.dir = t.root.Name()
+		if git.git, why = repository(t.root); why == "" {
+			why = git.broken()
+		}
 	}
-	t.add("git", why, why == "", func() group { return gitGroup(f, git, t.root.Name()) })
+	t.add("git", why, why == "", func() group { return gitGroup(git) })
 	why = noDir
 	if t.root != nil {
 		why = "no runner of commands (Config.Shell)"

@@ -33,6 +33,15 @@ func repository(root *os.Root) (git, why string) {
 	return git, ""
 }
 
+// broken returns why the tools of git cannot work in a repository, or "".
+func (g *gitTools) broken() (why string) {
+	_, err := g.run(context.Background(), "status", "--porcelain=v1", "--ignore-submodules=all", "--untracked-files=no")
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // gitTimeout limits a command of git.
 const gitTimeout = 60 * time.Second
 
@@ -41,8 +50,7 @@ type gitTools struct {
 	git, dir string
 }
 
-func gitGroup(f *folder, git, dir string) group {
-	g := &gitTools{f, git, dir}
+func gitGroup(g *gitTools) group {
 	return group{tools: []loop.Tool{
 		tool("git_status", "Shows the branch, and each changed file with what happened to it.", g.status),
 		tool("git_diff", "Shows the changes that are not staged, or with staged the staged ones.", g.changes),

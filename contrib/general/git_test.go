@@ -1,6 +1,7 @@
 package general_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -367,14 +368,17 @@ func TestGitFilterName(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := repo(t)
+	made := tools(t, &general.Config{Dir: dir})
 	git(t, dir, "config", "filter.a=b.clean", program)
 	write(t, dir, ".gitattributes", "*.txt filter=a=b\n")
 	write(t, dir, "a.txt", "changed\n")
-	made := tools(t, &general.Config{Dir: dir})
 	for name, a := range map[string]args{"git_status": {}, "git_diff": {}, "git_log": {}, "git_show": {}, "git_blame": {"path": "a.txt"}} {
 		if got := call(t, made, name, a); !strings.HasPrefix(got, "Error:") || !strings.Contains(got, `the filter "a=b"`) {
 			t.Errorf("%s: got %q, want an error", name, got)
 		}
+	}
+	if got := whyNoGit(t, dir); !strings.Contains(got, `the filter "a=b"`) {
+		t.Errorf("the git tools are missing because of %q", got)
 	}
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("the program was run")
@@ -399,6 +403,51 @@ func signed(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	git(t, dir, "-c", "gpg.program="+gpg, "commit", "-q", "--allow-empty", "-S", "-m", "a signed commit")
+}
+
+// whyNoGit returns why there are no git tools for a folder, or "".
+func whyNoGit(t *testing.T, dir string) string {
+	t.Helper()
+	for _, m := range tools(t, &general.Config{Dir: dir}).Missing() {
+		if why, ok := strings.CutPrefix(m, "git: "); ok {
+			return why
+		}
+	}
+	return ""
+}
+
+// RA-83: there are no git tools for a repository that git cannot read, and Missing has what git reports.
+func TestGitBroken(t *testing.T) {
+	head := func(dir string) string { return strings.TrimSpace(git(t, dir, "rev-parse", "HEAD^{tree}")) }
+	for name, c := range map[string]struct {
+		change func(dir string) error
+		want   string
+	}{
+		"no change": {func(string) error { return nil }, ""},
+		"no commit": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, ".git/refs/heads/main")) }, ""},
+		"an empty .git": {func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, ".git")), os.Mkdir(filepath.Join(dir, ".git"), 0o700))
+		}, "not a git repository"},
+		"no objects":   {func(dir string) error { return os.RemoveAll(filepath.Join(dir, ".git/objects")) }, "not a git repository"},
+		"no refs":      {func(dir string) error { return os.RemoveAll(filepath.Join(dir, ".git/refs")) }, "not a git repository"},
+		"no head":      {func(dir string) error { return os.Remove(filepath.Join(dir, ".git/HEAD")) }, "not a git repository"},
+		"a wrong head": {func(dir string) error { return os.WriteFile(filepath.Join(dir, ".git/HEAD"), []byte("x"), 0o600) }, "not a git repository"},
+		"no tree": {func(dir string) error {
+			id := head(dir)
+			return os.Remove(filepath.Join(dir, ".git/objects", id[:2], id[2:]))
+		}, "git: "},
+		"the index":   {func(dir string) error { return os.WriteFile(filepath.Join(dir, ".git/index"), []byte("x"), 0o600) }, "index"},
+		"the config":  {func(dir string) error { return os.WriteFile(filepath.Join(dir, ".git/config"), []byte("["), 0o600) }, "bad config"},
+		"the version": {func(dir string) error { git(t, dir, "config", "core.repositoryFormatVersion", "99"); return nil }, "99"},
+	} {
+		dir := repo(t)
+		if err := c.change(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got := whyNoGit(t, dir); !strings.Contains(got, c.want) || (got == "") != (c.want == "") || strings.Contains(got, dir) {
+			t.Errorf("%s: the git tools are missing because of %q, want %q", name, got, c.want)
+		}
+	}
 }
 
 // A repository that is not wholly in the working folder is refused.
@@ -450,8 +499,12 @@ func TestGitOutside(t *testing.T) {
 		if err := plant(dir); err != nil {
 			t.Fatal(err)
 		}
-		if got := call(t, made, "git_status", args{}); !strings.HasPrefix(got, "Error: ") || strings.Contains(got, other) {
+		got := call(t, made, "git_status", args{})
+		if !strings.HasPrefix(got, "Error: ") || strings.Contains(got, other) {
 			t.Errorf("%s: got %q", name, got)
+		}
+		if why := whyNoGit(t, dir); "Error: "+why != got {
+			t.Errorf("%s: the git tools are missing because of %q, want that of %q", name, why, got)
 		}
 	}
 	dir := repo(t)
