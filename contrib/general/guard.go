@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -37,52 +38,186 @@ func dangerousScript(text string, depth int) (why string) {
 	if err != nil {
 		return whyInvalid
 	}
-	dir := "" // that of the last cd
+	g := &guard{depth: depth, variables: map[string]bool{}, downloads: map[syntax.Node]bool{}}
+	g.findDownloads(file)
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if why != "" {
 			return false
 		}
 		switch n := n.(type) {
 		case *syntax.CallExpr:
-			if words := wordsOf(n.Args); len(words) > 1 && words[0] == "cd" {
-				dir = in(dir, words[1])
+			words := g.words(n.Args)
+			if len(words) > 1 && words[0] == "cd" {
+				g.dir = in(g.dir, words[1])
 			}
-			why = dangerousCall(n.Args, dir, depth)
+			why = g.dangerousWords(words)
 		case *syntax.BinaryCmd:
-			if (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && downloads(n.X) && runs(n.Y) {
-				why = whyDownload
+			if isPipe(n) {
+				why = g.dangerousPipe(n)
 			}
 		case *syntax.FuncDecl:
 			if forks(n) {
 				why = whyForks
 			}
 		case *syntax.Stmt:
-			why = dangerousRedirects(n)
+			why = g.dangerousRedirects(n)
 		}
 		return true
 	})
 	return why
 }
 
+// guard checks one script.
+type guard struct {
+	depth     int                  // number of scripts around it
+	dir       string               // that of the last cd
+	variables map[string]bool      // with the output of a download
+	downloads map[syntax.Node]bool // that contain a download, or such a variable
+}
+
+// maxAssigned limits the variables that get the value of one another.
+const maxAssigned = 20
+
+// findDownloads sets the variables and nodes with downloads.
+func (g *guard) findDownloads(file *syntax.File) {
+	for range maxAssigned {
+		before := len(g.variables)
+		g.mark(file)
+		syntax.Walk(file, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.Assign:
+				if n.Name != nil && (n.Value != nil && g.hasDownload(n.Value) || n.Array != nil && g.hasDownload(n.Array)) {
+					g.variables[n.Name.Value] = true
+				}
+			case *syntax.Stmt:
+				if call, ok := n.Cmd.(*syntax.CallExpr); ok && slices.ContainsFunc(n.Redirs, g.reads) {
+					g.addRead(call)
+				}
+			case *syntax.BinaryCmd:
+				if call, ok := n.Y.Cmd.(*syntax.CallExpr); ok && isPipe(n) && g.downloads[n.X] {
+					g.addRead(call)
+				}
+			}
+			return true
+		})
+		if len(g.variables) == before {
+			return
+		}
+	}
+}
+
+// mark marks the nodes that contain a download.
+func (g *guard) mark(file *syntax.File) {
+	var around []syntax.Node
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if n == nil {
+			around = around[:len(around)-1]
+			return true
+		}
+		around = append(around, n)
+		is := false
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			words := plainWords(n.Args)
+			is = len(words) > 0 && slices.Contains([]string{"curl", "wget", "fetch", "aria2c", "http", "https", "lynx"}, path.Base(words[0]))
+		case *syntax.ParamExp:
+			is = n.Param != nil && g.variables[n.Param.Value]
+		}
+		for i := len(around) - 1; is && i >= 0 && !g.downloads[around[i]]; i-- {
+			g.downloads[around[i]] = true
+		}
+		return true
+	})
+}
+
+func isPipe(n *syntax.BinaryCmd) bool { return n.Op == syntax.Pipe || n.Op == syntax.PipeAll }
+
+// addRead adds the variables that a command reads.
+func (g *guard) addRead(call *syntax.CallExpr) {
+	words := plainWords(call.Args)
+	if len(words) == 0 || !slices.Contains([]string{"read", "mapfile", "readarray"}, words[0]) {
+		return
+	}
+	for _, name := range append(words[1:], "REPLY", "MAPFILE") {
+		if !strings.HasPrefix(name, "-") {
+			g.variables[name] = true
+		}
+	}
+}
+
+// dangerousPipe returns why the output of a command must not be the input of another one.
+func (g *guard) dangerousPipe(n *syntax.BinaryCmd) string {
+	if g.downloads[n.X] && runs(n.Y) {
+		return whyDownload
+	}
+	return g.dangerousXargs(n.Y, func() (printed []string) {
+		calls(n.X, func(name string, arguments []string) bool {
+			switch name {
+			case "echo", "printf", "ls":
+				printed = append(printed, arguments...)
+			case "find":
+				printed = append(printed, startsOf(arguments)...)
+			}
+			return false
+		})
+		return printed
+	})
+}
+
+// dangerousXargs returns why xargs must not run a command with an input.
+func (g *guard) dangerousXargs(command syntax.Node, input func() []string) (why string) {
+	syntax.Walk(command, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if why != "" || !ok {
+			return why == ""
+		}
+		words := expanded(call.Args, nil)
+		if !slices.ContainsFunc(words, func(w string) bool { return path.Base(w) == "xargs" }) {
+			return true
+		}
+		if g.dangerousWords(append(withoutPrefixes(words), "/")) == "" && !strings.Contains(strings.Join(words, " "), "{}") {
+			return true // whatever its input is
+		}
+		more := strings.Fields(strings.Join(input(), " "))
+		for i, w := range words { // of xargs -I {}
+			words[i] = strings.ReplaceAll(w, "{}", strings.Join(more, " "))
+		}
+		why = g.dangerousWords(append(withoutPrefixes(words), more...))
+		return true
+	})
+	return why
+}
+
 // dangerousRedirects returns why the files of a command must not be opened.
-func dangerousRedirects(s *syntax.Stmt) string {
+func (g *guard) dangerousRedirects(s *syntax.Stmt) string {
 	for _, r := range s.Redirs {
 		switch {
-		case r.Word == nil:
-		case isOutput(r.Op) && isDisk(literal(r.Word)):
-			return whyDisk
-		case isOutput(r.Op) && literal(r.Word) == "/proc/sysrq-trigger":
-			return whyShutdown
-		case r.Op == syntax.WordHdoc && substitutesDownload([]*syntax.Word{r.Word}) && runs(s):
+		case s.Cmd != nil && g.reads(r) && runs(s.Cmd):
 			return whyDownload
+		case r.Word == nil:
+		case isOutput(r.Op) && isDisk(literal(r.Word, nil)):
+			return whyDisk
+		case isOutput(r.Op) && literal(r.Word, nil) == "/proc/sysrq-trigger":
+			return whyShutdown
+		case isOutput(r.Op) && s.Cmd != nil && g.downloads[s.Cmd] && runs(r.Word):
+			return whyDownload
+		case r.Op == syntax.WordHdoc && s.Cmd != nil:
+			if why := g.dangerousXargs(s.Cmd, func() []string { return []string{literal(r.Word, nil)} }); why != "" {
+				return why
+			}
 		}
 	}
 	return ""
 }
 
+// reads reports whether the input of a command is the output of a download.
+func (g *guard) reads(r *syntax.Redirect) bool {
+	return !isOutput(r.Op) && (r.Word != nil && g.hasDownload(r.Word) || r.Hdoc != nil && g.hasDownload(r.Hdoc))
+}
+
 // in returns a path that is relative to a folder, which may be unknown.
 func in(dir, p string) string {
-	if dir == "" || path.IsAbs(p) || strings.HasPrefix(p, "~") || strings.HasPrefix(p, "$HOME") {
+	if dir == "" || path.IsAbs(p) || strings.HasPrefix(p, "~") || strings.HasPrefix(p, "$") {
 		return p
 	}
 	return dir + "/" + p
@@ -92,12 +227,20 @@ func isOutput(op syntax.RedirOperator) bool {
 	return slices.Contains([]syntax.RedirOperator{syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.RdrInOut}, op)
 }
 
-// literal returns the text of a word without quotes. Expansions are kept as $NAME, $() or empty.
-func literal(w *syntax.Word) string {
+// download is in the text of words for the output of a download.
+const download = "\x00"
+
+// literal returns the text of a word without quotes. Expansions are kept as $NAME, $() or empty, and as download
+// if isDownload, which may be nil, is true for them.
+func literal(w *syntax.Word, isDownload func(syntax.Node) bool) string {
 	var b strings.Builder
 	var add func(parts []syntax.WordPart)
 	add = func(parts []syntax.WordPart) {
 		for _, p := range parts {
+			if _, quoted := p.(*syntax.DblQuoted); !quoted && isDownload != nil && isDownload(p) {
+				b.WriteString(download)
+				continue
+			}
 			switch p := p.(type) {
 			case *syntax.Lit:
 				b.WriteString(unescaped(p.Value))
@@ -168,33 +311,46 @@ func withoutPrefixes(words []string) []string {
 	return words
 }
 
-func wordsOf(args []*syntax.Word) (words []string) {
+// plainWords returns the words of the command that is run in the end.
+func plainWords(args []*syntax.Word) []string { return withoutPrefixes(expanded(args, nil)) }
+
+// words is plainWords with download in the words with the output of one.
+func (g *guard) words(args []*syntax.Word) []string {
+	return withoutPrefixes(expanded(args, g.hasDownload))
+}
+
+// maxBraces limits the words that {a,b} and {1..9} in a word become.
+const maxBraces = 1000
+
+// expanded returns words with their braces expanded.
+func expanded(args []*syntax.Word, isDownload func(syntax.Node) bool) (words []string) {
 	for _, a := range args {
-		words = append(words, literal(a))
+		w := &syntax.Word{Parts: slices.Clone(a.Parts)} // SplitBraces changes it
+		if !syntax.SplitBraces(w) {
+			words = append(words, literal(a, isDownload))
+			continue
+		}
+		n := 0
+		for e, err := range expand.BracesSeq(nil, w) {
+			if n++; err != nil || n > maxBraces {
+				break
+			}
+			words = append(words, literal(e, isDownload))
+		}
 	}
-	return withoutPrefixes(words)
+	return words
 }
 
-// dangerousCall returns why a simple command must not run. dir is where it runs, if that is known.
-func dangerousCall(args []*syntax.Word, dir string, depth int) string {
-	words := wordsOf(args)
-	if len(words) == 0 {
-		return ""
-	}
-	if name := path.Base(words[0]); (name == "eval" || isInterpreter(name)) && substitutesDownload(args) {
-		return whyDownload
-	}
-	return dangerousWords(words, dir, depth)
-}
-
-// dangerousWords is dangerousCall for the words of a command.
-func dangerousWords(words []string, dir string, depth int) string {
+// dangerousWords returns why a simple command must not run.
+func (g *guard) dangerousWords(words []string) string {
 	if len(words) == 0 {
 		return ""
 	}
 	name, rest := path.Base(words[0]), words[1:]
-	isSystem := func(p string) bool { return isSystemPath(in(dir, p)) }
+	isSystem := func(p string) bool { return isSystemPath(in(g.dir, p)) }
 	switch {
+	case strings.Contains(words[0], download), (name == "eval" || name == "trap") && strings.Contains(strings.Join(rest, ""), download), isInterpreter(name) && strings.Contains(scriptOf(name, rest), download):
+		return whyDownload
 	case slices.Contains([]string{"sudo", "sudoedit", "su", "doas", "pkexec", "runuser", "run0"}, name):
 		return whyRights
 	case strings.HasPrefix(name, "mkfs"), slices.Contains([]string{"fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "wipefs", "mkswap", "mke2fs", "blkdiscard", "badblocks"}, name),
@@ -202,7 +358,7 @@ func dangerousWords(words []string, dir string, depth int) string {
 		slices.Contains([]string{"shred", "tee", "cp", "mv", "truncate"}, name) && slices.ContainsFunc(rest, isDisk):
 		return whyDisk
 	case name == "rm" && isRecursive(rest) && slices.ContainsFunc(rest, isSystem),
-		name == "find" && (slices.Contains(rest, "-delete") || slices.ContainsFunc(rest, func(a string) bool { return path.Base(a) == "rm" })) && slices.ContainsFunc(startsOf(rest), isSystem):
+		name == "find" && deletes(rest) && slices.ContainsFunc(startsOf(rest), isSystem):
 		return whyDelete
 	case slices.Contains([]string{"shutdown", "reboot", "halt", "poweroff"}, name),
 		(name == "init" || name == "telinit") && (slices.Contains(rest, "0") || slices.Contains(rest, "6")),
@@ -213,21 +369,19 @@ func dangerousWords(words []string, dir string, depth int) string {
 	case name == "killall5", name == "kill" && len(rest) > 1 && slices.Contains(rest[1:], "-1"):
 		return whySignal
 	case name == "eval":
-		return nested(strings.Join(rest, " "), depth)
+		return nested(strings.Join(rest, " "), g.depth)
 	case name == "trap" && len(rest) > 0:
-		return nested(rest[0], depth)
+		return nested(rest[0], g.depth)
 	case name == "find":
-		for i, a := range rest {
-			if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, a) {
-				if why := dangerousWords(withoutPrefixes(rest[i+1:]), dir, depth); why != "" {
-					return why
-				}
+		for _, command := range commandsOf(rest) {
+			if why := g.dangerousWords(command); why != "" {
+				return why
 			}
 		}
 	case isShell(name):
 		for i, a := range rest[:max(0, len(rest)-1)] {
 			if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.HasSuffix(a, "c") {
-				return nested(rest[i+1], depth)
+				return nested(rest[i+1], g.depth)
 			}
 		}
 	}
@@ -242,19 +396,17 @@ func nested(script string, depth int) string {
 	return "" // words that are known only when it runs
 }
 
-// substitutesDownload reports whether the output of a download is in one of the words.
-func substitutesDownload(args []*syntax.Word) (found bool) {
-	for _, a := range args {
-		syntax.Walk(a, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.CmdSubst:
-				found = found || slices.ContainsFunc(n.Stmts, downloads)
-			case *syntax.ProcSubst:
-				found = found || slices.ContainsFunc(n.Stmts, downloads)
-			}
-			return !found
-		})
-	}
+// hasDownload reports whether the output of a download is in a substitution or a variable of a node.
+func (g *guard) hasDownload(of syntax.Node) (found bool) {
+	syntax.Walk(of, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ParamExp:
+			found = found || g.downloads[n]
+		case *syntax.ProcSubst:
+			found = found || n.Op == syntax.CmdIn && g.downloads[n]
+		}
+		return !found
+	})
 	return found
 }
 
@@ -262,7 +414,7 @@ func substitutesDownload(args []*syntax.Word) (found bool) {
 func calls(s syntax.Node, is func(name string, arguments []string) bool) (found bool) {
 	syntax.Walk(s, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.CallExpr); ok {
-			words := wordsOf(c.Args)
+			words := plainWords(c.Args)
 			found = found || len(words) > 0 && is(path.Base(words[0]), words[1:])
 		}
 		return !found
@@ -270,28 +422,45 @@ func calls(s syntax.Node, is func(name string, arguments []string) bool) (found 
 	return found
 }
 
-func downloads(s *syntax.Stmt) bool {
-	return calls(s, func(name string, _ []string) bool {
-		return slices.Contains([]string{"curl", "wget", "fetch", "aria2c", "http", "https", "lynx"}, name)
-	})
-}
-
 // runs reports whether a command runs its standard input: it is an interpreter without a script in its arguments.
-func runs(s *syntax.Stmt) bool {
-	return calls(s, func(name string, arguments []string) bool {
+func runs(n syntax.Node) bool {
+	return calls(n, func(name string, arguments []string) bool {
 		if !isInterpreter(name) {
 			return name == "eval" || name == "sudo"
 		}
-		for _, a := range arguments {
-			switch {
-			case a == "-", a == "/dev/stdin", isShell(name) && strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "s"):
-				return true
-			case !strings.HasPrefix(a, "-"):
-				return false
-			}
-		}
-		return true
+		return slices.Contains([]string{"", "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}, scriptOf(name, arguments))
 	})
+}
+
+// valued returns the options of an interpreter that have a value, which is no script.
+func valued(name string) string {
+	switch {
+	case isShell(name):
+		return "-o +o -O +O --rcfile --init-file"
+	case strings.HasPrefix(name, "python"):
+		return "-W -X"
+	}
+	return map[string]string{"perl": "-I", "ruby": "-I -r -E", "node": "-r --require --import --loader", "php": "-c -d"}[name]
+}
+
+// scriptOf returns the argument of an interpreter that is its script or the name of its file. It is empty if there is
+// none: the interpreter reads its standard input.
+func scriptOf(name string, arguments []string) string {
+	withValue := strings.Fields(valued(name))
+	for i := 0; i < len(arguments); i++ {
+		a := arguments[i]
+		isOption := len(a) > 1 && (a[0] == '-' || isShell(name) && a[0] == '+')
+		isGroup := isOption && isShell(name) && !strings.HasPrefix(a, "--") // such as -euo
+		switch {
+		case isGroup && strings.Contains(a, "s"):
+			return ""
+		case slices.Contains(withValue, a), isGroup && strings.HasSuffix(a, "o"):
+			i++
+		case !isOption:
+			return a
+		}
+	}
+	return ""
 }
 
 // isInterpreter reports whether a program runs scripts.
@@ -309,7 +478,7 @@ func forks(f *syntax.FuncDecl) (found bool) {
 	syntax.Walk(f.Body, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.BinaryCmd:
-			found = found || (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && calls(n, self)
+			found = found || isPipe(n) && calls(n, self)
 		case *syntax.Stmt:
 			found = found || n.Background && calls(n, self)
 		}
@@ -332,6 +501,23 @@ func isRecursive(args []string) bool {
 	})
 }
 
+// commandsOf returns the commands that find runs.
+func commandsOf(args []string) (commands [][]string) {
+	for i, a := range args {
+		if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, a) {
+			commands = append(commands, withoutPrefixes(args[i+1:]))
+		}
+	}
+	return commands
+}
+
+// deletes reports whether find deletes what it finds.
+func deletes(args []string) bool {
+	return slices.Contains(args, "-delete") || slices.ContainsFunc(commandsOf(args), func(words []string) bool {
+		return slices.ContainsFunc(words[:min(1, len(words))], func(w string) bool { return path.Base(w) == "rm" })
+	})
+}
+
 // startsOf returns the folders in which find searches.
 func startsOf(args []string) []string {
 	if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") && a != "-H" && a != "-L" && a != "-P" }); i >= 0 {
@@ -343,12 +529,10 @@ func startsOf(args []string) []string {
 // isSystemPath reports whether a path is the root, a folder of the system or a home folder, or a pattern for
 // all of its content.
 func isSystemPath(p string) bool {
-	p = strings.TrimSuffix(strings.TrimRight(p, "*"), ".")
-	if p == "" {
-		return false
-	}
-	if slices.Contains([]string{"~", "~/", "$HOME", "$HOME/"}, p) || strings.HasPrefix(p, "~") && !strings.Contains(p, "/") {
-		return true
+	p = strings.TrimRight(p, "*")
+	first, below, _ := strings.Cut(p, "/")
+	if first == "$HOME" || strings.HasPrefix(first, "~") {
+		p = "/home/user/" + below
 	}
 	if !path.IsAbs(p) {
 		return false
