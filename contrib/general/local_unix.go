@@ -21,10 +21,12 @@ import (
 //   - bubblewrap (the program bwrap): the command can write to its folder and to a /tmp of its own only, has no
 //     network, and sees no other processes.
 //   - Landlock (a part of Linux): the command can change the content of its folder and of a temporary folder
-//     only. It has no TCP since Linux 6.7, and sends no signals to others since Linux 6.12.
+//     only. It has no TCP since Linux 6.7, and sends no signals to others since Linux 6.12. Root keeps the
+//     capabilities for files only.
 //
-// In both it can read all that this process can read. [Outcome.Sandbox] says which one was used. Without
-// bubblewrap, a process that leaves its process group and clears its environment outlives the command.
+// In both it can read all files that this process can read, but not its environment or memory.
+// [Outcome.Sandbox] describes the one that was used, with what it does not prevent. Without bubblewrap, a process
+// that leaves its process group and clears its environment outlives the command.
 func Local(ctx context.Context, c Command) (Outcome, error) {
 	return runIn(ctx, append(slices.Clip(sandboxes()), noSandbox)[0], c)
 }
@@ -49,7 +51,7 @@ func runIn(ctx context.Context, s sandbox, c Command) (Outcome, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", c.Script)
 	mark := fmt.Sprintf("%s=%d-%d", markName, os.Getpid(), commands.Add(1))
 	cmd.Dir, cmd.Stdin, cmd.Env = c.Dir, strings.NewReader(c.Stdin), append(environment(), mark)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a process group of its own, without the terminal
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	stdout, stderr := &limitedBuffer{}, &limitedBuffer{}

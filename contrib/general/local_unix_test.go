@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -150,6 +151,40 @@ d
 E`
 		if out, err := runIn(t.Context(), s, Command{Script: works, Dir: t.TempDir()}); err != nil || out.Stdout != "a\nb\nc\nd\n" || out.Stderr != "" || out.Status != 0 {
 			t.Errorf("%s: got %+v, %v", name, out, err)
+		}
+	}
+}
+
+// A command in a sandbox reads neither the environment nor the memory of this process, which may have keys: neither
+// that of its main thread nor that of the thread that starts the command. It does not stop this process.
+func TestSandboxOfHost(t *testing.T) {
+	for _, s := range sandboxes() {
+		script := strings.ReplaceAll(`for p in /proc/PID /proc/PID/task/* /proc/$PPID; do
+cat $p/environ | head -c 20; cat $p/maps | head -c 20; readlink $p/fd/*; ls $p/cwd/; head -c 1 $p/mem; readlink $p/exe; done; kill -0 PID && echo signal`, "PID", fmt.Sprint(os.Getpid()))
+		if strings.HasPrefix(s.name, "bubblewrap") {
+			script = strings.ReplaceAll(script, "/proc/$PPID", "") // its own first process
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 10 {
+					out, err := runIn(t.Context(), s, Command{Script: script, Dir: t.TempDir()})
+					if err != nil || out.Stdout != "" {
+						t.Errorf("%s: got %+v, %v", s.name, out, err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+// RA-81: the result of a command in a sandbox has what the sandbox does not prevent.
+func TestSandboxLimits(t *testing.T) {
+	for _, s := range sandboxes() {
+		if !strings.Contains(s.name, " It can still read ") || strings.HasPrefix(s.name, "Landlock") && !strings.Contains(s.name, "change permissions, owners and times of other files") {
+			t.Errorf("got %q", s.name)
 		}
 	}
 }

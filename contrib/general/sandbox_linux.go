@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -39,7 +40,8 @@ func bubblewrap() sandbox {
 	if wrap(try, os.TempDir()); try.Run() != nil {
 		return sandbox{}
 	}
-	return sandbox{"bubblewrap, without network, with write access to the working folder only", func(cmd *exec.Cmd, dir string) (func(), error) {
+	const name = "bubblewrap. The command could change files in the working folder and a temporary folder only, and had no network. It can still read all files that its user can read."
+	return sandbox{name, func(cmd *exec.Cmd, dir string) (func(), error) {
 		wrap(cmd, dir)
 		return func() {}, cmd.Start()
 	}}
@@ -53,14 +55,21 @@ func landlock() sandbox {
 		return sandbox{}
 	}
 	rules := unix.LandlockRulesetAttr{Handled_access_fs: changes}
-	name := "Landlock, with write access to the working folder only"
+	name := "Landlock. The command could change the content of files in the working folder and a temporary folder only"
+	network, signals := "use the network", ", send signals to other processes"
 	if version >= 4 {
 		rules.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
-		name += ", without TCP"
+		name += ", and had no TCP"
+		network = "use UDP and Unix sockets"
+	}
+	if version >= 5 {
+		rules.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	}
 	if version >= 6 {
 		rules.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+		signals = ""
 	}
+	name += ". It can still read all files that its user can read, change permissions, owners and times of other files, " + network + signals + "."
 	return sandbox{name, func(cmd *exec.Cmd, dir string) (func(), error) {
 		temp, err := os.MkdirTemp("", "looptape-")
 		if err != nil {
@@ -85,18 +94,69 @@ const (
 )
 
 // startConfined starts a command on a thread that is confined to some folders. The thread ends with its
-// goroutine, which is locked to it.
+// goroutine, which is locked to it. The command waits until then, because it has the rights of the thread on it: it
+// could read the environment and write the memory of this process.
 func startConfined(cmd *exec.Cmd, rules *unix.LandlockRulesetAttr, dirs ...string) error {
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		err := confine(rules, dirs)
-		if err == nil {
-			err = cmd.Start()
+	wait, ready, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer ready.Close()               //nolint:errcheck // nothing was written
+	cmd.ExtraFiles = []*os.File{wait} // number 3
+	cmd.Args = append([]string{cmd.Path, "-c", `read -r end <&3; exec 3<&-; unset end; exec "$@"`}, append([]string{cmd.Path}, cmd.Args...)...)
+	thread, err := onOtherThread(func() error {
+		if err := confine(rules, dirs); err != nil {
+			return err
 		}
-		started <- err
+		return cmd.Start()
+	})
+	_ = wait.Close() // the command has it
+	for range maxEndRounds {
+		if err != nil || unix.Tgkill(unix.Getpid(), thread, 0) != nil {
+			return err
+		}
+		time.Sleep(10 * time.Microsecond) //nolint:forbidigo // the kernel has no event for it
+	}
+	return errors.Join(errors.New("landlock: the thread that started the command did not end"), cmd.Process.Kill(), cmd.Wait())
+}
+
+// maxEndRounds limits the waits for the end of a thread, which takes some microseconds.
+const maxEndRounds = 100_000
+
+// onOtherThread calls f on a thread that ends then, and returns its id. It is not the main thread, which would not end.
+func onOtherThread(f func() error) (id int, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			id, err = onOtherThread(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		id, err = unix.Gettid(), f()
 	}()
-	return <-started
+	<-done
+	return id, err
+}
+
+// filesOnly are the capabilities that commands need for files of other users in their folder.
+const filesOnly = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID
+
+// dropCapabilities drops the capabilities of this thread except filesOnly. With others, a command of root could
+// read other processes in spite of Landlock.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return err
+	}
+	for i, keep := range []uint32{filesOnly, 0} {
+		sets[i].Effective &= keep
+		sets[i].Permitted &= keep
+		sets[i].Inheritable &= keep
+	}
+	return unix.Capset(&header, &sets[0])
 }
 
 // confine confines this thread, and the programs that it starts.
@@ -106,12 +166,16 @@ func confine(rules *unix.LandlockRulesetAttr, dirs []string) error {
 		return fmt.Errorf("landlock: %w", errno)
 	}
 	defer unix.Close(int(set)) //nolint:errcheck // it has no content
-	err := permit(set, os.DevNull, changesOfFile)
+	ioctl := rules.Handled_access_fs & unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	err := permit(set, os.DevNull, changesOfFile|ioctl)
 	for _, dir := range dirs {
 		err = errors.Join(err, permit(set, dir, changes&^devices))
 	}
 	if err == nil {
 		err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	}
+	if err == nil {
+		err = dropCapabilities()
 	}
 	if err != nil {
 		return fmt.Errorf("landlock: %w", err)
