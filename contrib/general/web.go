@@ -16,7 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/k3a/html2text"
 	"golang.org/x/net/html/charset"
 	"golang.org/x/net/http/httpguts"
 
@@ -51,7 +50,7 @@ func webGroup(cfg *Config) group {
 		},
 	}
 	return group{tools: []loop.Tool{
-		tool("fetch", "Gets a page with HTTP. Returns a line with the method, the final URL and the status, then the body: HTML as text, other text unchanged.", w.fetch),
+		tool("fetch", "Gets a page with HTTP. Returns a line with the method, the final URL and the status, then the body: HTML as text with a line for each row of a table, other text unchanged.", w.fetch),
 		tool("curl", "Sends an HTTP request. Returns the status line, the headers, an empty line and the body.", w.curl),
 	}}
 }
@@ -125,7 +124,7 @@ func (w *web) fetch(ctx context.Context, a fetchArguments) (string, error) {
 	head := fmt.Sprintf("GET %s %s\n", p.Request.URL.Redacted(), p.Status)
 	switch {
 	case p.isHTML():
-		return head + cut(strings.TrimSpace(html2text.HTML2TextWithOptions(p.body, html2text.WithUnixLineBreaks(), html2text.WithLinksInnerText()))) + p.note(), nil
+		return head + cut(htmlText(p.body)) + p.note(), nil
 	case isBinary(p.body):
 		return head + fmt.Sprintf("[binary: %s, %s]", cmp.Or(p.kind, "of an unknown type"), p.size()), nil
 	}

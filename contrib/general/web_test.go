@@ -21,6 +21,12 @@ func TestFetchText(t *testing.T) {
 	pages := map[string]struct{ kind, body, want string }{
 		"charset": {"text/html; charset=iso-8859-1", "<p>caf\xe9</p>", "caf\u00e9"},
 		"link":    {"text/html", `<p>See the <a href="/docs">user guide</a>.</p>`, "See the user guide </docs>."},
+		"table":   {"text/html", "<p>before<table><caption>C</caption>\n<thead><tr><th>A</th> <th>B</th></tr></thead>\n<tr><td>1</td><td>2 <b>x</b><br>y</td></tr>\n<tr><td></td><td>3</td></tr></table>after", "before\nC\nA | B\n1 | 2 x y\n | 3\nafter"},
+		"layout":  {"text/html", "<table><tr><td><table><tr><td>1<td>2<tr><td>3<td>4</table></td><td><p>a</p><p>b</p></td></tr></table>", "1 | 2\n3 | 4\n | \n\na\n\nb"},
+		"pre":     {"text/html", "<p>a</p><pre><code>func f()  {\n\treturn &lt;-c\n\n}\n</code></pre>b <pre>  x</pre>", "a\n\nfunc f()  {\n\treturn <-c\n\n}\n\nb\n  x"},
+		"indent":  {"text/html", "<pre>  x\n  y</pre>", "  x\n  y"},
+		"blocks":  {"text/html", "<div>a</div><div>b<br>c</div><ul><li>d<li>e</ul><section><div><div>f</div></div></section>g <i>h</i>\n<dl><dt>i<dd>j</dl>", "a\nb\nc\nd\ne\nf\ng h\ni\nj"},
+		"deep":    {"text/html", strings.Repeat("<div>", 5000) + "deep", "deep"},
 		"meta":    {"text/html", "<meta charset=windows-1252><p>\x93q\x94</p>", "\u201cq\u201d"},
 		"utf16":   {"text/plain; charset=utf-16le", "h\x00i\x00", "hi"},
 		"guess":   {"text/plain", "caf\xe9", "[binary: text/plain, 4 bytes]"},
