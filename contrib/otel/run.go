@@ -180,12 +180,15 @@ func (r *run) request(p trace.Purpose) *request {
 	return q
 }
 
+// reasoningLevel is the attribute with the reasoning effort.
+const reasoningLevel = "gen_ai.request.reasoning.level"
+
 // configure keeps the attributes of the next requests for a purpose.
 func (r *run) configure(p trace.Purpose, c *trace.ModelConfig) {
 	q := r.request(p)
 	q.model = c.Model
 	s := &c.Settings
-	q.config = words("gen_ai.request.reasoning.level", s.ReasoningEffort)
+	q.config = words(reasoningLevel, s.ReasoningEffort)
 	if s.MaxTokens != 0 {
 		q.config = append(q.config, attribute.Int("gen_ai.request.max_tokens", s.MaxTokens))
 	}
@@ -224,6 +227,14 @@ func (r *run) beginModelCall(ev *trace.Event, body *trace.ModelRequest) {
 		r.retryWait = 0
 	}
 	attributes = append(attributes, q.config...)
+	if isFirst {
+		r.span.SetAttributes(words("gen_ai.request.model", q.model)...)
+		for _, a := range q.config {
+			if a.Key != reasoningLevel { // which the conventions have for model calls only
+				r.span.SetAttributes(a)
+			}
+		}
+	}
 	if r.records() {
 		keep := max(0, min(body.PrefixMessages, len(q.messages)))
 		q.messages = append(q.messages[:keep:keep], r.cfg.Content.messages(body.NewMessages)...)
