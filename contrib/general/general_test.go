@@ -256,6 +256,31 @@ func TestSearchNames(t *testing.T) {
 	)
 }
 
+// RA-70, RA-71, RA-72: a glob with many alternatives is refused, because comparing would take years, and lists of long
+// names are limited in size.
+func TestSearchOfAttackers(t *testing.T) {
+	name := strings.Repeat("a", 200)
+	made := tools(t, &general.Config{Dir: folder(t, map[string]string{name: "x"})})
+	const refused = "Error: the glob has more than 1000 alternatives in braces: use fewer"
+	for _, glob := range []string{strings.Repeat("{a,aa}", 60) + "b", strings.Repeat("{*,?}", 60) + "b", strings.Repeat("{a,{aa,a}}", 30) + "b", "{" + strings.Repeat("a,", 1000) + "b}"} {
+		check(t, made, row{"glob", args{"pattern": glob}, refused}, row{"grep", args{"pattern": "x", "include": glob}, refused})
+	}
+	check(
+		t, made,
+		row{"glob", args{"pattern": "{b,a*,*.{go,mod,sum}}"}, name + "\n"},
+		row{"glob", args{"pattern": strings.Repeat("{a,aa}", 9) + "*"}, name + "\n"},
+		row{"glob", args{"pattern": strings.Repeat("**/", 100) + strings.Repeat("*a", 90)}, name + "\n"},
+	)
+	files, deep := map[string]string{}, strings.Repeat(name+"/", 10)
+	for i := range 100 {
+		files[fmt.Sprintf("%s%0200d", deep, i)] = ""
+	}
+	made = tools(t, &general.Config{Dir: folder(t, files)})
+	if got := call(t, made, "glob", args{"pattern": "*0*"}); len(got) > 200_100 || !strings.HasSuffix(got, "\n[cut: only the first 200000 bytes are here]") {
+		t.Errorf("got %d bytes that end with %q", len(got), got[max(0, len(got)-100):])
+	}
+}
+
 // RA-73, RA-74: a program for diff is not necessary.
 func TestText(t *testing.T) {
 	var lines []string

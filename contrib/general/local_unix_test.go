@@ -167,7 +167,7 @@ cat $p/environ | head -c 20; cat $p/maps | head -c 20; readlink $p/fd/*; ls $p/c
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				for range 10 {
+				for range 2 {
 					out, err := runIn(t.Context(), s, Command{Script: script, Dir: t.TempDir()})
 					if err != nil || out.Stdout != "" {
 						t.Errorf("%s: got %+v, %v", s.name, out, err)

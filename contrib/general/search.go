@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -63,8 +64,8 @@ func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the pattern is not a regular expression: %w", err)
 	}
-	if a.Include != "" && !doublestar.ValidatePattern(a.Include) {
-		return "", fmt.Errorf("%q is not a glob", a.Include)
+	if err := checkGlob(a.Include); err != nil {
+		return "", err
 	}
 	p, info, err := f.stat(a.Path)
 	if err != nil {
@@ -162,6 +163,22 @@ func shortened(line string) string {
 	return strings.ToValidUTF8(line[:maxLine], "") + " [cut]"
 }
 
+// maxAlternatives limits the texts that the {a,b} of a glob become.
+const maxAlternatives = 1000
+
+// checkGlob returns an error for a pattern that is not a glob, or whose alternatives would take too long to compare.
+func checkGlob(glob string) error {
+	if !doublestar.ValidatePattern(glob) {
+		return fmt.Errorf("%q is not a glob", glob)
+	}
+	groups := float64(strings.Count(glob, "{"))
+	most := math.Pow(1+float64(strings.Count(glob, ","))/groups, groups) // if each group has the same number
+	if groups > 0 && most > maxAlternatives {
+		return fmt.Errorf("the glob has more than %d alternatives in braces: use fewer", maxAlternatives)
+	}
+	return nil
+}
+
 // matchesGlob reports whether a path below a folder matches a glob: by its name, if the glob has no slash.
 func matchesGlob(glob, dir, p string) bool {
 	if !strings.Contains(glob, "/") {
@@ -179,8 +196,8 @@ type globArguments struct {
 }
 
 func (f *folder) glob(ctx context.Context, a globArguments) (string, error) {
-	if !doublestar.ValidatePattern(a.Pattern) {
-		return "", fmt.Errorf("%q is not a glob", a.Pattern)
+	if err := checkGlob(a.Pattern); err != nil {
+		return "", err
 	}
 	p, info, err := f.stat(a.Path)
 	if err != nil {
@@ -216,14 +233,14 @@ func (f *folder) glob(ctx context.Context, a globArguments) (string, error) {
 }
 
 // listing returns one line for each name, and what is missing.
-func listing(names []string, cut, incomplete bool) string {
-	if cut {
+func listing(names []string, more, incomplete bool) string {
+	if more {
 		names = append(names, fmt.Sprintf("[cut: there are more than %d]", maxNames))
 	}
 	if incomplete {
 		names = append(names, fmt.Sprintf("[incomplete: only the first %d files and folders were searched]", maxWalked))
 	}
-	return strings.Join(names, "\n") + "\n"
+	return cut(strings.Join(names, "\n") + "\n")
 }
 
 type treeArguments struct {
