@@ -64,7 +64,7 @@ func gitGroup(g *gitTools) group {
 // repository says. The environment of exec disables locks and servers.
 var safeOptions = []string{
 	"--no-pager", "--no-replace-objects", "--literal-pathspecs", "--git-dir=.git", "--work-tree=.",
-	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null",
+	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null", "-c", "diff.orderFile=/dev/null",
 	"-c", "log.showSignature=false", "-c", "format.pretty=medium", "-c", "diff.autoRefreshIndex=false", "-c", "diff.ignoreSubmodules=all", "-c", "submodule.recurse=false",
 	"-c", "core.quotePath=false", "-c", "color.ui=false", "-c", "safe.directory=*", "-c", "log.mailmap=false", "-c", "mailmap.file=", "-c", "mailmap.blob=", "-c", "blame.ignoreRevsFile=",
 }

@@ -385,6 +385,14 @@ func TestGitFilterName(t *testing.T) {
 	}
 }
 
+// The configuration names no file outside that git reads: one without an end would keep it running.
+func TestGitOrderFile(t *testing.T) {
+	dir := repo(t)
+	git(t, dir, "config", "diff.orderFile", filepath.Join(t.TempDir(), "none"))
+	write(t, dir, "a.txt", "changed\n")
+	check(t, tools(t, &general.Config{Dir: dir}), row{"git_diff", args{}, "~+changed\n"}, row{"git_show", args{}, "~the first commit"})
+}
+
 // The configuration does not change the form of a commit.
 func TestGitShowForm(t *testing.T) {
 	dir := repo(t)
