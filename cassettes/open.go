@@ -75,14 +75,21 @@ func (f *File) Replay(opts *Options) (*Cassette, error) {
 }
 
 // Decompress decodes the Content-Encoding of a body: gzip, deflate, br or zstd. It returns
-// other text unchanged, which a client decompressed before it was recorded. It returns an error
-// for another encoding, and for a body that is not in its encoding.
+// text unchanged, which a client decompressed before it was recorded. It returns an error
+// for another encoding, and for a body that is not in its encoding. For a truncated body, it
+// returns the content up to its end, and an error.
 func Decompress(h http.Header, body []byte) ([]byte, error) {
 	c := match.Decode(h, body)
-	if c.Problem != "" && !utf8.Valid(body) {
-		return nil, fmt.Errorf("content encoding %q: %s: record it again without compression", match.ContentEncoding(h), c.Problem)
+	encoding := match.ContentEncoding(h)
+	switch {
+	case c.Complete:
+		return c.Plain, nil
+	case encoding == "", utf8.Valid(body):
+		return body, nil
+	case c.Problem != "":
+		return nil, fmt.Errorf("content encoding %q: %s: record it again without compression", encoding, c.Problem)
 	}
-	return c.Plain, nil
+	return c.Plain, fmt.Errorf("content encoding %q: the body is truncated: record it again", encoding)
 }
 
 // Encode returns a cassette with these interactions, in the order of their requests. It

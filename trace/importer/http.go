@@ -150,7 +150,10 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 	}
 	if cut, ok := errors.AsType[*recording.IncompleteError](s.http.Incomplete); !stopped && ok && cut.TrailingBytes > 0 {
 		err := fmt.Errorf("the recording was not closed: its last %d bytes are incomplete", cut.TrailingBytes)
-		yield(&task{}, s.errorAt(0, "", err))
+		stopped = !yield(&task{}, s.errorAt(0, "", err))
+	}
+	if err := s.encodingError(); err != nil && !stopped {
+		yield(&task{}, err)
 	}
 }
 
@@ -273,6 +276,9 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	}
 	e.Protocol = p
 	e.RequestBody = text
+	if err = checkBody(x.Request.Header, text); err != nil {
+		return err
+	}
 	req, err := p.DecodeRequest(path, text)
 	if err == nil {
 		err = body.Complete(p, text, req)
@@ -290,8 +296,11 @@ func (e *Exchange) read(read *body.Protocol, x *recording.Interaction) {
 	var response *llm.Response
 	var err error
 	e.Body, err = cassettes.Decompress(x.Response.Header, x.Response.Body)
+	encoding := err
 	if x.Response.Termination != "" {
 		err = errIncomplete
+	} else if err == nil {
+		err = checkBody(x.Response.Header, e.Body)
 	}
 	switch {
 	case read == nil:
@@ -313,6 +322,7 @@ func (e *Exchange) read(read *body.Protocol, x *recording.Interaction) {
 			message.ClientCalls([]llm.Message{response.Message()})
 		}
 	case x.Response.Status >= http.StatusBadRequest: // an error that the provider sent
+		e.Incomplete = encoding
 	case isProvider && provider.Code != "":
 		if response = beforeFailure(e, response); response != nil && (len(response.Parts) > 0 || response.Usage != (llm.Usage{})) {
 			message.ClientCalls([]llm.Message{response.Message()})
@@ -322,6 +332,17 @@ func (e *Exchange) read(read *body.Protocol, x *recording.Interaction) {
 	default:
 		e.Incomplete = err
 	}
+}
+
+// checkBody returns an error for the text of a body that is not UTF-8.
+func checkBody(h http.Header, text []byte) error {
+	if strings.HasPrefix(h.Get("Content-Type"), eventstream.MediaType) {
+		return nil
+	}
+	if wrong := checkText(text); wrong != nil {
+		return fmt.Errorf("the body has the byte %#02x at offset %d, which is not UTF-8: record it again in UTF-8", wrong.value, wrong.offset)
+	}
+	return nil
 }
 
 // beforeFailure returns a response that failed with the items and the usage that Responses has next to

@@ -75,7 +75,8 @@ type Source struct {
 
 	name   string
 	in     *input
-	lines  bool // one value per line
+	text   *textReader // of the file
+	lines  bool        // one value per line
 	layout format.Layout
 	line   int                // of the current event of a trace
 	http   *convert.Recording // of a recording of HTTP
@@ -110,10 +111,13 @@ func open(name string, r io.Reader, mapping *rows, sniff sniffer) (*Source, erro
 		return fail(errors.New("the file is in UTF-16: convert it to UTF-8"))
 	}
 	if text, ok := in.embedded(b); ok {
+		if wrong := in.text.invalid; wrong != nil {
+			return nil, &Error{File: name, Line: 1 + wrong.line, Err: wrong}
+		}
 		return open(name, strings.NewReader(text), mapping, sniff)
 	}
 	head := format.NewHead(b)
-	s := &Source{name: name, in: in, lines: head.Lines, rows: mapping}
+	s := &Source{name: name, in: in, text: in.text, lines: head.Lines, rows: mapping}
 	if mapping != nil {
 		s.Format, s.layout = rowsFormat, format.Layout{Elements: true}
 	} else {
@@ -164,5 +168,18 @@ func (s *Source) Runs() iter.Seq2[Run, error] {
 			w.values()
 			w.endConcurrency()
 		}
+		if err := s.encodingError(); err != nil && s.http == nil && !w.stopped {
+			yield(Run{}, err)
+		}
 	}
+}
+
+// encodingError returns an error if the file, as far as it was read, is not UTF-8. Entries of a ZIP and
+// lines of a trace have their own. A file of httprr has the bytes of HTTP.
+func (s *Source) encodingError() error {
+	wrong := s.text.invalid
+	if wrong == nil || s.zip != nil || s.Format.Name == "trace" || s.Format.Name == "httprr" {
+		return nil
+	}
+	return s.errorAt(1+wrong.line, "", wrong)
 }

@@ -56,23 +56,27 @@ func (c *counter) Read(p []byte) (int, error) {
 // byteOrderMark is at the beginning of files of some Windows programs.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
+// isUTF16 reports whether a file begins with the byte order mark of UTF-16, or with JSON in it.
 func isUTF16(head []byte) bool {
 	if len(head) < 4 {
 		return false
 	}
-	return head[0] == 0xff && head[1] == 0xfe && head[3] == 0 || head[0] == 0xfe && head[1] == 0xff && head[2] == 0
+	begins := func(c byte) bool { return c == '{' || c == '[' }
+	return head[0] == 0xff && head[1] == 0xfe && head[3] == 0 || head[0] == 0xfe && head[1] == 0xff && head[2] == 0 ||
+		begins(head[0]) && head[1] == 0 && head[3] == 0 || head[0] == 0 && begins(head[1]) && head[2] == 0
 }
 
 // input splits a stream of JSON into values by their brackets, without parsing them. The
 // strings that it returns share the memory of its buffers, which are not written again.
 type input struct {
 	r       io.Reader
-	buf     []byte // read and not consumed
-	first   int    // size of the first buffer
-	size    int    // of the rest of a file that is not compressed; 0 if it is unknown
-	line    int    // of the start of buf, from 1
-	longest int    // length of the longest value
-	max     int    // of the length of buf
+	text    *textReader // r of a file; nil of a line
+	buf     []byte      // read and not consumed
+	first   int         // size of the first buffer
+	size    int         // of the rest of a file that is not compressed; 0 if it is unknown
+	line    int         // of the start of buf, from 1
+	longest int         // length of the longest value
+	max     int         // of the length of buf
 	// compressed counts the bytes of a compressed file, which limit the length of buf; nil for
 	// other files.
 	compressed *counter
@@ -92,7 +96,8 @@ func newInput(r io.Reader) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &input{r: content, line: 1, max: math.MaxInt, first: bufferSize}
+	text := &textReader{Reader: content}
+	in := &input{r: text, text: text, line: 1, max: math.MaxInt, first: bufferSize}
 	in.mayBlock = !ok
 	if compressed {
 		in.compressed = file

@@ -207,6 +207,9 @@ func (w *walker) entry(f *zip.File, do func(text string)) {
 		w.fail(0, err)
 	} else {
 		do(text)
+		if wrong := checkText(jsonio.Bytes(text)); wrong != nil && !w.stopped {
+			w.fail(1+wrong.line, wrong)
+		}
 	}
 	w.yield = yield
 }

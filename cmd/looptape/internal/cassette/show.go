@@ -86,7 +86,7 @@ func showMessage(out *bytes.Buffer, header http.Header, body []byte, trailer htt
 	plain, err := cassettes.Decompress(header, body)
 	var indented bytes.Buffer
 	switch {
-	case err != nil:
+	case err != nil && len(plain) == 0:
 		showLines(out, "", fmt.Sprintf("(%s; %v)", cli.Count(len(body), "byte"), err))
 	case len(plain) == 0:
 	case !printable(plain):
@@ -95,6 +95,9 @@ func showMessage(out *bytes.Buffer, header http.Header, body []byte, trailer htt
 		fmt.Fprintf(out, "\n%s\n", bytes.TrimSpace(indented.Bytes()))
 	default:
 		fmt.Fprintf(out, "\n%s\n", bytes.TrimRight(plain, "\r\n"))
+	}
+	if err != nil && len(plain) > 0 { // the body is truncated
+		showLines(out, fmt.Sprintf("(%v)", err))
 	}
 	if len(trailer) > 0 {
 		showLines(out, append([]string{""}, headerLines(trailer)...)...)

@@ -56,15 +56,15 @@ func (r *report) http(src *importer.Source, name, prefix string) {
 			Number: x.Number, Session: x.Session, Protocol: x.Protocol, Request: x.Request, Response: x.Response, Body: x.Body, RequestBody: x.RequestBody,
 			Rejected: rejections(&x),
 		})
+		if x.Incomplete != nil {
+			r.unread(name, x.Incomplete)
+		}
+		r.unknown(name, x.Unknown)
 		if err != nil {
 			skip(x, err.Error())
 			continue
 		}
 		seen.Checked++
-		if x.Incomplete != nil {
-			r.unread(name, x.Incomplete)
-		}
-		r.unknown(name, x.Unknown)
 		r.add(prefix, found)
 	}
 	r.Runs += rec.Runs
