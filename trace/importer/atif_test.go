@@ -59,6 +59,8 @@ func TestATIFBroken(t *testing.T) {
 		"unknown content": {`"type":"text","text":"See"`, `"type":"table","text":"See"`, `file:1: the content has a part of the unknown kind "atif.table" (in message 1 of s)`},
 		"no message":      {`"message":"Before"`, `"message":7`, "file:5: steps[2].message: expected a string or a list of parts (in s)"},
 		"without message": {`"message":"{\"keys\":1}",`, "", "file:9: steps[5]: the step has no message (in s)"},
+		"thoughts only":   {`"message":"{\"keys\":1}",`, `"message":"","thoughts":"hm",`, `file:1: the message has no content that looptape reads; it has the members "thoughts" (in message 8 of s)`},
+		"reasoning":       {`"message":"{\"keys\":1}",`, `"message":"x","reasoning_content":["hm"],`, "file:9: steps[5].reasoning_content: expected a string (in s)"},
 		"no name":         {`"function_name":"ls"`, `"function":"ls"`, "file:6: steps[3].tool_calls[0]: expected a call with a tool_call_id and a function_name (in s)"},
 		"results":         {`"observation":{"results":[{"content":"screen"`, `"observation":[],"tool_results":{"x":[{"content":"screen"`, `file:1: the message has the unknown member "tool_results" (in message 8 of s)`},
 		"subagent":        {`"steps":[{"step_id":1,"source":"user","message":"ok?"}]`, `"steps":7`, "file:1: subagent_trajectories[0]: the trajectory has no steps (in s)"},

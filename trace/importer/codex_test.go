@@ -96,15 +96,19 @@ func TestCodexBroken(t *testing.T) {
 	}
 }
 
-// The protocol of a rollout is that of its items, which do not show where a response ends.
+// The protocol of a rollout is that of its items, which do not show where a response ends. A count of tokens
+// does, also one without the tokens.
 func TestCodexTextAfterCall(t *testing.T) {
 	const rollout = `{"timestamp":"t","type":"session_meta","payload":{"id":"s"}}
 {"timestamp":"t","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"q"}]}}
 {"timestamp":"t","type":"response_item","payload":{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}}
-{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":null}}
 `
+	const count = `{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":null}}` + "\n"
 	const text = `{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"d"}]}}`
-	for file, want := range map[string]string{rollout: "", rollout + text: "INV-01 note: true"} {
+	for file, want := range map[string]string{
+		rollout: "", rollout + text: "INV-01 note: true",
+		rollout + count: "", rollout + count + text: "INV-01 note: false", strings.Replace(rollout, "\n", "\n"+count, 2) + text: "INV-01 note: true",
+	} {
 		run := onlyRun(t, file)
 		list := check.List{Run: run.Name, Protocol: run.Protocol, Request: run.Sent}
 		for _, m := range run.Messages {

@@ -116,6 +116,8 @@ func (t *atif) step(r record) {
 	m := llm.Message{Role: role}
 	if text, ok := tree.Text(r.members["reasoning_content"]); ok && text != "" {
 		m.Parts = append(m.Parts, llm.Reasoning{Text: text})
+	} else if raw := r.members["reasoning_content"]; !ok && !tree.IsNull(raw) {
+		t.report(&r, "reasoning_content", raw, "expected a string")
 	}
 	if r.members["message"] == nil {
 		t.report(&r, "", r.raw, "the step has no message")

@@ -111,11 +111,12 @@ func (c *codex) add(r *record) (ended []Run) {
 		kind = "unknown"
 	case kind == "event_msg" && tree.Scalar(payload, "type") == "token_count":
 		// Codex counts the tokens when a response is complete, and repeats the count with its limits.
+		// Without usage, the count comes after a response, or before one with its limits.
+		before := c.usage
 		if total := tree.Member(payload, "info", "total_token_usage"); !tree.IsNull(total) {
-			before := c.usage
 			c.usage = codexUsage(total)
-			c.ended = c.ended || c.usage != before
 		}
+		c.ended = c.ended || c.usage != before || tree.IsNull(tree.Member(payload, "info"))
 	}
 	c.other.add(kind, r.raw)
 	return ended
