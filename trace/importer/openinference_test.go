@@ -193,3 +193,32 @@ func TestTelemetryExamples(t *testing.T) {
 		}
 	})
 }
+
+// An attribute that messages of OpenInference do not have is reported, flat and nested.
+func TestUnknownAttributesOfMessages(t *testing.T) {
+	const kind, sent, got = `"openinference.span.kind":"LLM"`, `"llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"hi"`, `"llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.content":"yo"`
+	flat := func(attributes string) string {
+		return `{"name":"n","context":{"trace_id":"t","span_id":"s"},"attributes":{` + kind + "," + attributes + "}}"
+	}
+	nested := func(message string) string {
+		return flat(`"llm":{"input_messages":[{` + message + `}],"output_messages":[{"message":{"role":"assistant","content":"yo"}}]}`)
+	}
+	for name, c := range map[string]struct{ file, want string }{
+		"known":             {flat(sent + "," + got + `,"llm.output_messages.0.message.finish_reason":"stop"`), ""},
+		"flat":              {flat(sent + "," + got + `,"llm.input_messages.0.message.hologram.0.x":"y"`), `"message.hologram.0.x"`},
+		"of the response":   {flat(sent + "," + got + `,"llm.output_messages.0.message.hologram":"y"`), `"message.hologram"`},
+		"not of a message":  {flat(sent + "," + got + `,"llm.input_messages.0.hologram":"y"`), `"hologram"`},
+		"nested":            {nested(`"message":{"role":"user","content":"hi","hologram":[{"x":"y"}]}`), `"message.hologram.0.x"`},
+		"of a part":         {nested(`"message":{"role":"user","contents":[{"message_content":{"type":"text","text":"hi","hologram":"y"}}]}`), `"message_content.hologram"`},
+		"of a call":         {flat(sent + `,"llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.tool_calls.0.tool_call.function.name":"f","llm.output_messages.0.message.tool_calls.0.tool_call.hologram":1`), `"tool_call.hologram"`},
+		"of a prompt":       {flat(`"llm.prompts.0.prompt.text":"hi","llm.prompts.0.prompt.hologram":"y","llm.choices.0.completion.text":"yo"`), `"prompt.hologram"`},
+		"of a completion":   {flat(`"llm.prompts.0.prompt.text":"hi","llm.choices.0.completion.text":"yo","llm.choices.0.completion.hologram":"y"`), `"completion.hologram"`},
+		"reason of the end": {flat(`"llm.prompts.0.prompt.text":"hi","llm.choices.0.completion.text":"yo","llm.choices.0.completion.finish_reason":"y"`), ""},
+	} {
+		_, _, failed, unknown := readAll(t, "x", []byte(c.file))
+		got := texts(append(failed, unknown...))
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.HasSuffix(strings.TrimSuffix(got[0], " (in t)"), "not read: "+c.want)) {
+			t.Errorf("%s: reported %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -138,18 +139,31 @@ func flatten(attributes map[string]json.RawMessage, name string, value json.RawM
 // openInference reads the attributes of OpenInference. A side of a model call without messages has
 // its value, in the form of the framework.
 func (s *spanReader) openInference() (call modelcall.Call) {
-	call.Input = s.spanMessages("llm.input_messages")
-	call.Output = s.spanMessages("llm.output_messages")
+	read := func(prefix string, message func(map[string]json.RawMessage) llm.Message) (messages []llm.Message) {
+		s.unknown = nil
+		for _, m := range indexedAttributes(s.attributes, prefix) {
+			messages = append(messages, message(m))
+		}
+		if slices.Sort(s.unknown); s.unknown != nil {
+			err := fmt.Errorf("unknown attributes, which are not read: %s", strings.Join(slices.Compact(s.unknown), ", "))
+			call.Errs = append(call.Errs, modelcall.Error{Member: prefix, Err: err, Partial: true})
+		}
+		return messages
+	}
+	call.Input = append(read("llm.input_messages", s.spanMessage), read("llm.prompts", func(prompt map[string]json.RawMessage) llm.Message {
+		m := llm.User(take(prompt, "prompt.text"))
+		m.Opaque = s.opaque(prompt, nil)
+		return m
+	})...)
+	call.Output = append(read("llm.output_messages", s.spanMessage), read("llm.choices", func(choice map[string]json.RawMessage) llm.Message {
+		m := llm.Assistant(llm.Text{Text: take(choice, "completion.text")})
+		m.Opaque = s.opaque(choice, []string{"completion.finish_reason"})
+		return m
+	})...)
 	for prefix := range openInferenceMessages {
 		if value := s.attributes[prefix]; !tree.IsNull(value) && string(value) != "[]" {
 			call.Errs = append(call.Errs, modelcall.Error{Member: prefix, Err: errors.New("the value is not a list of messages")})
 		}
-	}
-	for _, prompt := range indexedAttributes(s.attributes, "llm.prompts") {
-		call.Input = append(call.Input, llm.User(take(prompt, "prompt.text")))
-	}
-	for _, choice := range indexedAttributes(s.attributes, "llm.choices") {
-		call.Output = append(call.Output, llm.Assistant(llm.Text{Text: take(choice, "completion.text")}))
 	}
 	if tree.Scalar(s.attributes[spanKind]) != "LLM" {
 		return call
@@ -187,11 +201,22 @@ func indexedAttributes(attributes map[string]json.RawMessage, prefix string) (li
 	return list
 }
 
-func (s *spanReader) spanMessages(prefix string) (messages []llm.Message) {
-	for _, m := range indexedAttributes(s.attributes, prefix) {
-		messages = append(messages, s.spanMessage(m))
+// The attributes of messages, of parts of their content and of calls that may be left as opaque data. The
+// URL of an image is in an attribute of the image.
+var (
+	knownOfMessage = []string{"message.content", "message.name", "message.tool_call_id", "message.function_call_arguments_json", "message.id", "message.finish_reason"}
+	knownOfContent = []string{"message_content.text", "message_content.id", "message_content.signature", "message_content.data", "message_content.encrypted_content", "message_content.image.image.url"}
+	knownOfCall    = []string{"tool_call.type", "tool_call.reasoning_signature", "message_content.id", "message_content.signature"}
+)
+
+// opaque returns the attributes that are left as opaque data, and notes those that are unknown.
+func (s *spanReader) opaque(left map[string]json.RawMessage, known []string) json.RawMessage {
+	for name, value := range left {
+		if !slices.Contains(known, name) && !tree.IsNull(value) {
+			s.unknown = append(s.unknown, strconv.Quote(name))
+		}
 	}
-	return messages
+	return objectOf(left)
 }
 
 // take removes an attribute and returns its text: a string, or the JSON of any other value.
@@ -236,9 +261,9 @@ func (s *spanReader) spanMessage(m map[string]json.RawMessage) llm.Message {
 		if result.ID == "" {
 			result.ID = s.reader.OpenCall(result.Name, "")
 		}
-		return llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}, Opaque: objectOf(m)}
+		return llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}, Opaque: s.opaque(m, knownOfMessage)}
 	}
-	return llm.Message{Role: cmp.Or(spanRoles[role], role), Parts: parts, Opaque: objectOf(m)}
+	return llm.Message{Role: cmp.Or(spanRoles[role], role), Parts: parts, Opaque: s.opaque(m, knownOfMessage)}
 }
 
 // repeats reports whether a part has all of a call.
@@ -257,15 +282,15 @@ func (s *spanReader) spanContent(content map[string]json.RawMessage) llm.Part {
 	switch {
 	case kind == "text" && isText:
 		delete(content, "message_content.text")
-		return llm.Text{Text: text, Opaque: objectOf(content)}
+		return llm.Text{Text: text, Opaque: s.opaque(content, knownOfContent)}
 	case kind == "reasoning":
 		if isText {
 			delete(content, "message_content.text")
 		}
-		return llm.Reasoning{Text: text, Opaque: objectOf(content)}
+		return llm.Reasoning{Text: text, Opaque: s.opaque(content, knownOfContent)}
 	case kind == "image" && isURL:
 		delete(content, "message_content.image.image.url")
-		return message.Image(url, objectOf(content))
+		return message.Image(url, s.opaque(content, knownOfContent))
 	case kind == "tool_use" && content["tool_call.function.name"] != nil:
 		return s.spanCall(content)
 	}
@@ -278,8 +303,8 @@ func (s *spanReader) spanCall(attributes map[string]json.RawMessage) llm.ToolCal
 		ID:        take(attributes, "tool_call.id"),
 		Name:      take(attributes, "tool_call.function.name"),
 		Arguments: take(attributes, "tool_call.function.arguments"),
-		Opaque:    objectOf(attributes),
 	}
+	call.Opaque = s.opaque(attributes, knownOfCall)
 	if call.ID == "" {
 		s.reader.GenerateID(&call)
 	}

@@ -35,6 +35,7 @@ type spanReader struct {
 	invalid    bool // an attribute has no name of its own
 	// embedded has the attributes that were read as JSON, by name; see value.
 	embedded map[string]json.RawMessage
+	unknown  []string // attributes of messages of OpenInference, quoted
 }
 
 // value returns an attribute that may be written as a string with JSON in it; nil if it is not JSON.
