@@ -251,6 +251,7 @@ type List struct {
 	// last is the last message. If it is of the assistant, the next one shows that it was sent.
 	last    llm.Message
 	hasLast bool
+	server  []serverCall
 }
 
 // begin prepares the list at the first call.
@@ -280,6 +281,7 @@ func (l *List) add(m llm.Message) {
 		l.sink.reportFault(faultNoParts, "message %d has no content", l.list.n)
 	}
 	l.list.add(&l.sink, m)
+	l.addServerCalls(m)
 	l.sink.event++
 }
 
@@ -292,6 +294,7 @@ func (l *List) Done() []Violation {
 	l.list.unsent = true
 	l.addLast()
 	l.list.settle(&l.sink, true)
+	l.settleServerCalls()
 	if l.Protocol == "openai-responses" && l.hasLast {
 		l.list.followed(&l.sink, l.last)
 	}
@@ -307,6 +310,7 @@ func (l *List) Sent() []Violation {
 	}
 	l.addLast()
 	l.list.sent(&l.sink, true)
+	l.settleServerCalls()
 	return l.found
 }
 

@@ -143,3 +143,19 @@ func TestGeneratedIDsAtAnyEndOfBuffer(t *testing.T) {
 		}
 	}
 }
+
+// A call of a server's tool without a result is reported in a bare list, and not at its end, where the response may
+// be paused.
+func TestServerToolWithoutResult(t *testing.T) {
+	const paused = `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}}RESULT]}`
+	const more = `,{"role":"user","content":"q"}`
+	const found = `,{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`
+	for file, want := range map[string]int{paused: 0, paused + more: 1, strings.Replace(paused, "RESULT", found, 1) + more: 0} {
+		run := onlyRun(t, strings.Replace(file, "RESULT", "", 1)+"]")
+		list := check.List{Run: run.Name, Protocol: run.Protocol, Request: run.Sent}
+		list.Add(run.Messages...)
+		if got := list.Done(); len(got) != want || want > 0 && got[0].Note {
+			t.Errorf("%s: violations %v, want %d", file, got, want)
+		}
+	}
+}
