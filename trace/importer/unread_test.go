@@ -387,3 +387,30 @@ func TestUnreadEntriesAreReported(t *testing.T) {
 		t.Errorf("a file with nothing else: %v", err)
 	}
 }
+
+// After a call of Anthropic without an object as its input, which is listed, the rest of a list is read and checked.
+func TestRestAfterInvalidInput(t *testing.T) {
+	for _, input := range []string{`,"input":"x"`, `,"input":"{\"a\":1}"`, `,"input":[1]`, `,"input":null`, ""} {
+		call := `{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f"` + input + `}]}`
+		const result = `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"x"}]}`
+		const rest = `,{"role":"assistant","content":[{"type":"tool_use","id":"toolu_2","name":"g","input":{}}]},{"role":"user","content":"k"}`
+		for file, want := range map[string]string{
+			call + result + rest: `INV-01 3 the call "toolu_2" has no result, and other messages follow`,
+			call + rest:          `INV-01 1 the call "toolu_1" has no result, and other messages follow`,
+		} {
+			for form, path := range map[string]string{"[%s]": "[1]", `{"messages":[%s]}`: "messages[1]"} {
+				run := onlyRun(t, fmt.Sprintf(form, file))
+				list := check.List{Run: run.Name, Protocol: run.Protocol, Request: run.Sent}
+				list.Add(run.Checkable()...)
+				found := list.Done()
+				if len(found) == 0 || fmt.Sprint(found[0].Invariant, " ", found[0].Event, " ", found[0].Message) != want {
+					t.Errorf("%s: violations %v, want %s", input, found, want)
+				}
+				listed := `x:1: ` + path + `: the arguments of the call of "f" are not an object (in run-1)`
+				if len(run.Unknown) != 1 || run.Unknown[0].Error() != listed {
+					t.Errorf("%s: listed %v, want %s", input, run.Unknown, listed)
+				}
+			}
+		}
+	}
+}

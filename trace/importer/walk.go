@@ -213,6 +213,13 @@ func (m *messages) read(e element) (n int, short bool) {
 	if m.invalid != nil {
 		return 0, false
 	}
+	m.reader.Report = func(n int, what string) {
+		path := e.path
+		if !e.whole {
+			path = "[" + strconv.Itoa(n) + "]"
+		}
+		m.run.Unknown = append(m.run.Unknown, format.Unknown{Line: e.line, Path: path, Err: errors.New(what)})
+	}
 	n, short, m.invalid = m.decode(e, func(d *jsonio.Dec) {
 		if d.Peek() != 0 { // an empty line
 			m.run.Messages = m.reader.Add(m.run.Messages, d)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer/internal/message"
@@ -39,13 +40,15 @@ func SniffTauBench(h *Head) (Layout, bool) { return runsInArray, h.Has("traj", "
 // Messages reads a list of messages, or an object with such a list as messages or, in
 // results of tau-bench, as traj.
 func Messages(d *jsonio.Dec, run *Run) {
-	var reader message.Reader
+	path := ""
+	reader := message.Reader{Report: func(n int, what string) { run.ReportUnknown(path+"["+strconv.Itoa(n)+"]", "%s", what) }}
 	switch d.Peek() {
 	case '[':
 		run.Messages = reader.List(d)
 		run.FindMissing(nil)
 	case '{':
 		from := *d
+		path = "messages"
 		read := func() { run.Messages = reader.List(d) }
 		found := run.Members(d, read, "messages", "traj")
 		run.SetName()

@@ -21,6 +21,9 @@ type Reader struct {
 	Part func(d *jsonio.Dec) llm.Part
 	// Resolve, if set, returns the text that a content string refers to.
 	Resolve func(text string) string
+	// Report, if set, is called for a message that was read and that its provider does not accept. Without it,
+	// such a message is invalid.
+	Report func(message int, what string)
 	// Protocol is the name of the wire protocol that the messages so far show; empty if it is
 	// unknown or Chat Completions, whose form other tools use as well.
 	Protocol string
@@ -147,8 +150,12 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 	}
 	if r.form == blocks {
 		if name, found := WithoutInput(json.RawMessage(whole)); found {
-			d.Fail(fmt.Sprintf(NotObject, name))
-			return messages
+			what := fmt.Sprintf(NotObject, name)
+			if r.Report == nil {
+				d.Fail(what)
+				return messages
+			}
+			r.Report(r.added-1, what)
 		}
 	}
 	if read := r.other(json.RawMessage(whole), f.isContent, len(f.calls) > 0); read != nil {
