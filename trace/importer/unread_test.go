@@ -414,3 +414,29 @@ func TestRestAfterInvalidInput(t *testing.T) {
 		}
 	}
 }
+
+// Calls next to the messages repeat those of the messages, with equal arguments.
+func TestCallsNextToMessagesWithOtherArguments(t *testing.T) {
+	const run = `{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1,\"y\":[\"z\"]}"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]}],%s}`
+	const listed = "the member has calls that are not those of the run, and they are not read"
+	for members, want := range map[string]string{
+		`"tool_calls":[{"name":"f","arguments":"{ \"y\":[\"z\"], \"x\":1.0 }"},{"name":"f","arguments":{}}]`:     "",
+		`"calls":[{"name":"f"},{"function":{"name":"f","arguments":{"x":1,"y":["z"]}}}]`:                         "",
+		`"tool_calls":[{"name":"f","arguments":{"x":2,"y":["z"]}}]`:                                              listed,
+		`"calls":[{"tool":"f","args":{"x":1}}]`:                                                                  listed,
+		`"calls":[{"tool":"f","args":{"x":1,"y":["z"]}},{"tool":"f","args":{"x":1,"y":["z"]}}]`:                  listed,
+		`"function_call":{"name":"f","arguments":"{\"x\":1,\"y\":[\"other\"]}"}`:                                 listed,
+		`"calls":[{"tool":"f","args":{"x":1,"y":["z"]}},{"tool":"f"},{"tool":"f"}]`:                              listed,
+		`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1,\"y\":\"cut"}}]`: listed,
+	} {
+		isReported(t, members, fmt.Sprintf(run, members), want)
+	}
+	const span = `{"name":"n","context":{"trace_id":"t","span_id":"s"},"attributes":{"openinference.span.kind":"LLM","input.value":"{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}","output.value":%q}}`
+	for arguments, want := range map[string]string{`{"x":1}`: "", `{"x":2}`: `the calls in the member "tool_calls" are not read`} {
+		output := `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]}],"tool_calls":[{"name":"f","arguments":` + arguments + `}]}`
+		_, _, failed, unknown := readAll(t, "x", fmt.Appendf(nil, span, output))
+		if got := texts(append(failed, unknown...)); want == "" && len(got) > 0 || want != "" && (len(got) == 0 || !strings.Contains(strings.Join(got, " "), "tool_calls")) {
+			t.Errorf("%s: reported %q, want %q", arguments, got, want)
+		}
+	}
+}

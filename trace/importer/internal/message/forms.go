@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/openai/responses"
@@ -167,18 +168,20 @@ func isCall(value json.RawMessage) bool {
 		tree.First(value, "arguments", "args", "kwargs", "input", "tool_input") != nil
 }
 
-// HasOtherCalls reports whether a list of calls, or one call, has more calls of a tool than the messages. An object
-// with nothing but a name is the choice of a tool for a request.
+// HasOtherCalls reports whether a list of calls, or one call, has other calls than the messages: of another tool,
+// with other arguments, or more of them. Calls without arguments are compared by the name of the tool. An object with
+// nothing but a name is the choice of a tool for a request.
 func HasOtherCalls(list json.RawMessage, messages []llm.Message) bool {
-	number := map[string]int{}
+	arguments := map[string][]string{} // of the calls of the messages, by the name of the tool
 	for _, m := range messages {
 		for _, call := range m.Calls() {
-			number[call.Name]++
+			arguments[call.Name] = append(arguments[call.Name], call.Arguments)
 		}
 	}
 	if list[0] == '{' {
 		list = slices.Concat([]byte("["), list, []byte("]"))
 	}
+	var bare []string // the tools of calls without arguments
 	for _, call := range tree.Elements(list) {
 		if function := tree.Member(call, "function"); len(function) > 0 && function[0] == '{' {
 			call = function
@@ -187,9 +190,23 @@ func HasOtherCalls(list json.RawMessage, messages []llm.Message) bool {
 			continue
 		}
 		name := tree.Scalar(tree.First(call, "name", "tool", "tool_name", "toolName", "function"))
-		if number[name]--; number[name] < 0 {
+		sent := tree.First(call, ArgumentMembers...)
+		if IsEmpty(sent) {
+			bare = append(bare, name)
+			continue
+		}
+		text := tree.String(sent)
+		i := slices.IndexFunc(arguments[name], func(a string) bool { return jsonval.Equal(a, text) || jsonval.EqualDecoded(a, text) })
+		if i < 0 {
 			return true
 		}
+		arguments[name] = slices.Delete(arguments[name], i, i+1)
+	}
+	for _, name := range bare {
+		if len(arguments[name]) == 0 {
+			return true
+		}
+		arguments[name] = arguments[name][1:]
 	}
 	return false
 }
