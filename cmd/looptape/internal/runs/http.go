@@ -3,6 +3,7 @@ package runs
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/fake/wire"
@@ -15,8 +16,9 @@ import (
 type recorded struct {
 	File    string     `json:"file"`
 	Format  string     `json:"format"`
-	Checked int        `json:"checked"` // requests to models
-	Skipped []*skipped `json:"skipped"` // the other requests, each URL once
+	Checked int        `json:"checked"`           // requests to models
+	Skipped []*skipped `json:"skipped"`           // the other requests, each URL once
+	Refused []*refused `json:"refused,omitempty"` // those that no violation explains, each message once
 }
 
 // skipped are requests that check does not check.
@@ -42,6 +44,19 @@ func (r *report) http(src *importer.Source, name, prefix string) {
 		}
 		by[key].Times++
 	}
+	byRefusal := map[refused]*refused{}
+	refuse := func(x importer.Exchange) {
+		key, ok := refusal(&x)
+		if ok && byRefusal[key] == nil {
+			list := key
+			list.First = x.Number
+			byRefusal[key] = &list
+			seen.Refused = append(seen.Refused, &list)
+		}
+		if ok {
+			byRefusal[key].Times++
+		}
+	}
 	var rec watch.Recording
 	for x, err := range src.Exchanges() {
 		switch {
@@ -52,14 +67,18 @@ func (r *report) http(src *importer.Source, name, prefix string) {
 			skip(x, noModel)
 			continue
 		}
+		rejected := rejections(&x)
 		found, err := rec.Add(watch.Interaction{
 			Number: x.Number, Session: x.Session, Protocol: x.Protocol, Request: x.Request, Response: x.Response, Body: x.Body, RequestBody: x.RequestBody,
-			Rejected: rejections(&x),
+			Rejected: rejected,
 		})
 		if x.Incomplete != nil {
 			r.unread(name, x.Incomplete)
 		}
 		r.unknown(name, x.Unknown)
+		if len(found) == 0 && len(rejected) == 0 {
+			refuse(x)
+		}
 		if err != nil {
 			skip(x, err.Error())
 			continue
@@ -88,19 +107,31 @@ func rejections(x *importer.Exchange) []check.Violation {
 
 // printRecordings prints the counts of each file of recorded HTTP and its skipped requests.
 func (r *report) printRecordings(w *cli.World) {
-	var files, skips [][]string
+	var files, skips, refusals [][]string
 	for _, seen := range r.Recordings {
 		n := 0
 		for _, s := range seen.Skipped {
 			n += s.Times
 			skips = append(skips, []string{strconv.Itoa(s.Times), strconv.Itoa(s.First), s.Why + ": " + s.Request})
 		}
+		for _, s := range seen.Refused {
+			refusals = append(refusals, []string{strconv.Itoa(s.Times), strconv.Itoa(s.First), strconv.Itoa(s.Status), strings.TrimSuffix(s.Request+": "+s.Message, ": ")})
+		}
 		files = append(files, []string{strconv.Itoa(seen.Checked), strconv.Itoa(n), seen.Format, seen.File})
 	}
 	w.Table([]string{"checked", "skipped", "format", "file"}, files)
+	w.Table([]string{"times", "first", "status", "refused"}, shortened(refusals, 4))
+	w.Table([]string{"times", "first", "skipped"}, shortened(skips, 3))
+}
+
+// shortened returns the first rows of a table, and a last one with the number of the others.
+func shortened(rows [][]string, columns int) [][]string {
 	const most = 10
-	if more := len(skips) - most; more > 0 {
-		skips = append(skips[:most], []string{"", "", "and " + strconv.Itoa(more) + " more; --format json lists all"})
+	more := len(rows) - most
+	if more <= 0 {
+		return rows
 	}
-	w.Table([]string{"times", "first", "skipped"}, skips)
+	last := make([]string, columns)
+	last[columns-1] = "and " + strconv.Itoa(more) + " more; --format json lists all"
+	return append(rows[:most], last)
 }
