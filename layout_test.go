@@ -151,6 +151,9 @@ var table = []packageRule{
 		modules: []string{"github.com/cespare/xxhash/v2"},
 	},
 	{
+		name: "trace/internal/signed", does: "the members of opaque data with signatures and encrypted data",
+	},
+	{
 		name: "trace/internal/stored", does: "requests that refer to earlier responses, which the provider stores",
 		packages: []string{"llm"},
 	},
@@ -162,7 +165,7 @@ var table = []packageRule{
 	},
 	{
 		name: "trace/check/internal/echo", does: "compares what a request repeats with what a response sent",
-		packages: []string{"internal/jsonio", "llm"},
+		packages: []string{"internal/jsonio", "llm", "trace/internal/signed"},
 	},
 	{
 		name: "trace/check/internal/idtable", does: "a table of call ids in little memory",
@@ -216,7 +219,7 @@ var table = []packageRule{
 	{
 		name: "trace/watch", does: "requests to models, live or recorded, compared with earlier responses",
 		not:      "what one provider rejects",
-		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "trace/check", "trace/internal/stored", "providers/..."},
+		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "trace/check", "trace/internal/signed", "trace/internal/stored", "providers/..."},
 	},
 	{
 		name: "loop", does: "the kernel, its options and hooks, typed tools",

@@ -62,3 +62,17 @@ func TestFollow(t *testing.T) {
 		})
 	}
 }
+
+// Encrypted reasoning of Bedrock that comes back changed is an error, as a signature is.
+func TestFollowRedactedReasoning(t *testing.T) {
+	redacted := func(data string) llm.Message {
+		return llm.Assistant(llm.Reasoning{Opaque: json.RawMessage(`{"reasoningContent":{"redactedContent":"` + data + `"}}`)}, llm.Text{Text: "x"})
+	}
+	list := check.List{Run: "r", Protocol: "bedrock-converse"}
+	if got := list.Follow(1, redacted("AAAA"), []llm.Message{redacted("BBBB")}); len(got) != 1 || got[0].Invariant != "INV-22" || got[0].Note {
+		t.Errorf("changed: violations %v, want an error of INV-22", got)
+	}
+	if got := list.Follow(1, redacted("AAAA"), []llm.Message{redacted("AAAA")}); len(got) != 0 {
+		t.Errorf("unchanged: violations %v", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/looptape/looptape/internal/jsonval"
+	"github.com/looptape/looptape/trace/internal/signed"
 )
 
 // plainProto returns opaque data of Gemini in one form. Gemini reads its requests as JSON of
@@ -54,7 +55,7 @@ func plainMessage(message map[string]any) map[string]any {
 // plainBytes returns opaque data with its signatures and encrypted data in one form of base64: the
 // standard alphabet with padding. A client that decodes and encodes them sends the same bytes back.
 func plainBytes(raw json.RawMessage) json.RawMessage {
-	if !slices.ContainsFunc(byteMembers, func(name string) bool { return bytes.Contains(raw, []byte(name)) }) {
+	if !slices.ContainsFunc(signed.Members, func(name string) bool { return bytes.Contains(raw, []byte(name)) }) {
 		return raw
 	}
 	var v any
@@ -70,11 +71,6 @@ func plainBytes(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// byteMembers are members with bytes in base64: of Anthropic (signature, data), OpenAI (encrypted_content),
-// Gemini in its Chat Completions (thought_signature), OpenRouter (signature, data) and Bedrock (signature,
-// redactedContent).
-var byteMembers = []string{"signature", "data", "encrypted_content", "thought_signature", "redactedContent"}
-
 func plainValue(v any, changed *bool) any {
 	switch v := v.(type) {
 	case []any:
@@ -84,7 +80,7 @@ func plainValue(v any, changed *bool) any {
 	case map[string]any:
 		for name, value := range v {
 			text, ok := value.(string)
-			if !ok || !slices.Contains(byteMembers, name) {
+			if !ok || !slices.Contains(signed.Members, name) {
 				v[name] = plainValue(value, changed)
 				continue
 			}

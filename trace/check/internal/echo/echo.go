@@ -13,6 +13,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/internal/signed"
 )
 
 // HasOpaque reports whether a message or one of its parts has opaque data.
@@ -165,12 +166,7 @@ func sameKind(a, b llm.Part) bool {
 	}
 }
 
-// secret are the members with signed or encrypted data that a provider verifies: of Anthropic
-// (signature, data, encrypted_content, encrypted_index), OpenAI (encrypted_content), Gemini
-// (thoughtSignature; thought_signature in its Chat Completions) and OpenRouter (signature, data).
-var secret = []string{"signature", "data", "encrypted_content", "encrypted_index", "thoughtSignature", "thought_signature"}
-
-// secrets returns the values of the members in secret, at any depth.
+// secrets returns the values of the members in [signed.Members], at any depth.
 func secrets(opaque json.RawMessage) (list []string) {
 	if opaque == nil || !jsonio.Valid(opaque) {
 		return nil
@@ -184,7 +180,7 @@ func appendSecrets(d *jsonio.Dec, list *[]string) {
 	switch d.Peek() {
 	case '{':
 		for key := range d.Members() {
-			if d.Peek() == '"' && slices.Contains(secret, key) {
+			if d.Peek() == '"' && slices.Contains(signed.Members, key) {
 				if text := d.String(); text != "" {
 					*list = append(*list, text)
 				}

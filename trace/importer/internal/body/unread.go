@@ -159,9 +159,6 @@ func unreadMessage(c choices, add func(format string, args ...any)) (unknownCall
 	return unknownCalls
 }
 
-// nextToMessage are names that other APIs have for the content of a response.
-var nextToMessage = []string{"output", "output_text", "content", "text", "answer", "reply", "completion", "response"}
-
 // unreadChoice adds what a choice of Chat Completions has next to its message, and the body next to its choices,
 // if it is calls or other text than that of the message. The choices of Completions have no message.
 func unreadChoice(data json.RawMessage, c choices, add func(format string, args ...any)) {
@@ -173,15 +170,16 @@ func unreadChoice(data json.RawMessage, c choices, add func(format string, args 
 	for _, part := range tree.Elements(content) {
 		read += tree.String(part, "text")
 	}
+	isContent := func(name string, value json.RawMessage) bool {
+		return (name == "content" || slices.Contains(message.ResponseMembers, name)) && message.HasOtherText(value, read)
+	}
 	for name, value := range tree.Members(c.choice) {
-		isContent := slices.Contains(nextToMessage, name) && message.HasOtherText(value, read)
-		if isContent || name != "message" && name != "delta" && message.IsToolMember(name, value) {
+		if isContent(name, value) || name != "message" && name != "delta" && message.IsToolMember(name, value) {
 			add("the choice has the unknown member %q", name)
 		}
 	}
 	for name, value := range tree.Members(data) {
-		isContent := slices.Contains(nextToMessage, name) && message.HasOtherText(value, read)
-		if isContent || name != "choices" && message.IsToolMember(name, value) {
+		if isContent(name, value) || name != "choices" && message.IsToolMember(name, value) {
 			add("the response has the unknown member %q", name)
 		}
 	}

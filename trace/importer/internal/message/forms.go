@@ -227,11 +227,11 @@ func hasMember(object json.RawMessage) bool {
 	return false
 }
 
+// ResponseMembers are names that other tools have for the text of a response.
+var ResponseMembers = []string{"text", "output", "output_text", "answer", "reply", "response", "completion"}
+
 // contentMembers are names that other tools have for the content of a message.
-var contentMembers = []string{
-	"text", "message", "messages", "contents", "body", "value", "input", "prompt", "output", "output_text", "answer", "reply",
-	"response", "completion", "utterance",
-}
+var contentMembers = slices.Concat(ResponseMembers, []string{"message", "messages", "contents", "body", "value", "input", "prompt", "utterance"})
 
 // IsTextMember reports whether a member of a message seems to have content in a form that is not read: its
 // name is one for content, and it has a text that the content as it was read does not contain.
