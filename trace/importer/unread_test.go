@@ -440,3 +440,26 @@ func TestCallsNextToMessagesWithOtherArguments(t *testing.T) {
 		}
 	}
 }
+
+// A member of another type makes neither a call nor a result of Anthropic unknown, which would be false violations.
+func TestMembersOfAnotherType(t *testing.T) {
+	const user = `{"role":"user","content":"q"}`
+	const use, result = `{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{"x":1}}]}`, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"r"}]}`
+	for name, c := range map[string]struct{ file, old, new, want string }{
+		"Anthropic: a number":     {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":5`, "x:1: [2]: expected an array at content[0].content"},
+		"Anthropic: an object":    {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":{"x":1}`, "x:1: [2]: expected an array at content[0].content"},
+		"Anthropic: is_error":     {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":"r","is_error":"no"`, "x:1: [2]: expected true or false at content[0].is_error"},
+		"Anthropic, in an object": {`{"messages":[` + user + "," + use + "," + result + "]}", `"content":"r"`, `"content":5`, "x:1: messages[2]: expected an array at content[0].content"},
+	} {
+		_, runs, failed, unknown := readAll(t, "x", []byte(strings.Replace(c.file, c.old, c.new, 1)))
+		if got := strings.Join(texts(append(failed, unknown...)), "; "); got != c.want || len(runs) != 1 {
+			t.Errorf("%s: %d runs, reported %q, want %q", name, len(runs), got, c.want)
+			continue
+		}
+		list := check.List{Run: runs[0].Name, Protocol: runs[0].Protocol}
+		list.Add(runs[0].Checkable()...)
+		if found := list.Done(); len(found) > 0 {
+			t.Errorf("%s: violations %v", name, found)
+		}
+	}
+}

@@ -194,6 +194,6 @@ func codexItem(item json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
 	if err := message.CheckItem(item); err != nil {
 		return nil, err
 	}
-	messages, err := decodeOne(responses.Protocol{}, "input", item)
+	messages, err := message.DecodeOne(responses.Protocol{}, "input", item)
 	return message.ClientCalls(messages), err
 }

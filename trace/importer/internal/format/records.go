@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
-	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -207,23 +207,9 @@ func (r *Run) setUsage(u llm.Usage) {
 	}
 }
 
-// decodeOne reads a message or an item with the codec of a protocol, as the only element of the
-// list in a request. The path of the error is within the message or the item.
-func decodeOne(p protocol.Protocol, list string, m json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
-	req, err := p.DecodeRequest("", slices.Concat([]byte(`{"`+list+`":[`), m, []byte(`]}`)))
-	if err == nil {
-		return req.Messages, nil
-	}
-	invalid := &jsonio.SyntaxError{Msg: err.Error()}
-	if at, ok := errors.AsType[*jsonio.SyntaxError](err); ok {
-		invalid.Msg, invalid.Path = at.Msg, strings.TrimPrefix(at.Path, list+"[0]")
-	}
-	return nil, invalid
-}
-
 // anthropicMessages reads a message of the Messages API. Its results become messages of their own.
 func anthropicMessages(m json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
-	return decodeOne(anthropic.Messages{}, "messages", m)
+	return message.DecodeOne(anthropic.Messages{}, "messages", m)
 }
 
 // addRecord adds the data of a record, if it is not nil, to opaque data.

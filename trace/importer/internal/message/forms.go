@@ -3,6 +3,7 @@ package message
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/openai/responses"
+	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -96,14 +98,18 @@ func (r *Reader) Flush(messages []llm.Message) ([]llm.Message, error) {
 
 // other reads a message of Gemini, Bedrock Converse or Anthropic; nil if it is of none of them. A message
 // with calls of Chat Completions may have thinking of Anthropic.
-func (r *Reader) other(raw json.RawMessage, isContent, hasCalls bool) (messages []llm.Message) {
+func (r *Reader) other(raw json.RawMessage, isContent, hasCalls bool) (messages []llm.Message, err *jsonio.SyntaxError) {
 	switch {
 	case isContent:
 		messages, r.Protocol = r.Contents(raw), "gemini"
 	case r.form == converse:
 		messages, r.Protocol = Converse(raw), "bedrock-converse"
 	case r.form == blocks && (!hasCalls || hasBlocks(tree.Member(raw, "content"), "tool_use")):
-		messages, r.Protocol = anthropicMessages(raw), "anthropic-messages"
+		messages, err = DecodeOne(anthropic.Messages{}, "messages", raw)
+		if !hasBlocks(tree.Member(raw, "content"), "tool_use", "tool_result") {
+			err = nil // such as thinking of Mistral
+		}
+		r.Protocol = "anthropic-messages"
 	}
 	if messages != nil && messages[0].Opaque == nil {
 		content := "content"
@@ -112,16 +118,21 @@ func (r *Reader) other(raw json.RawMessage, isContent, hasCalls bool) (messages 
 		}
 		messages[0].Opaque = tree.Without(raw, "role", content)
 	}
-	return messages
+	return messages, err
 }
 
-// anthropicMessages reads a message of Anthropic; nil if it is not valid.
-func anthropicMessages(raw json.RawMessage) []llm.Message {
-	req, err := anthropic.Messages{}.DecodeRequest("/v1/messages", slices.Concat([]byte(`{"messages":[`), raw, []byte(`]}`)))
-	if err != nil {
-		return nil
+// DecodeOne reads a message or an item with the codec of a protocol, as the only element of the
+// list in a request. The path of the error is within the message or the item.
+func DecodeOne(p protocol.Protocol, list string, m json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
+	req, err := p.DecodeRequest("", slices.Concat([]byte(`{"`+list+`":[`), m, []byte(`]}`)))
+	if err == nil {
+		return req.Messages, nil
 	}
-	return req.Messages
+	invalid := &jsonio.SyntaxError{Msg: err.Error()}
+	if at, ok := errors.AsType[*jsonio.SyntaxError](err); ok {
+		invalid.Msg, invalid.Path = at.Msg, strings.TrimPrefix(at.Path, list+"[0]")
+	}
+	return nil, invalid
 }
 
 // NotObject is the error for a call with such arguments, for [fmt.Sprintf] with the name of the tool.

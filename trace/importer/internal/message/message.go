@@ -158,7 +158,12 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 			r.Report(r.added-1, what)
 		}
 	}
-	if read := r.other(json.RawMessage(whole), f.isContent, len(f.calls) > 0); read != nil {
+	read, invalid := r.other(json.RawMessage(whole), f.isContent, len(f.calls) > 0)
+	if invalid != nil {
+		d.Fail(strings.TrimSuffix(invalid.Msg+" at "+strings.TrimPrefix(invalid.Path, "."), " at "))
+		return messages
+	}
+	if read != nil {
 		return append(messages, read...)
 	}
 	if f.role == "tool" || f.role == "function" {
