@@ -176,7 +176,7 @@ var table = []packageRule{
 		not:      "checking, scoring",
 		large:    "All readers share the walk over one file, its places and its memory limits.",
 		packages: []string{"internal/decompress", "internal/eventstream", "internal/jsonio", "internal/jsonval", "internal/ordered", "internal/yamljson", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/...", "trace/internal/stored"},
-		modules:  []string{zstd}, // in tests
+		modules:  []string{"github.com/andybalholm/brotli", zstd}, // in tests
 	},
 	{
 		name: "trace/importer/internal/archive", does: "logs of Inspect that are ZIPs, in bounded memory",
@@ -206,7 +206,7 @@ var table = []packageRule{
 	},
 	{
 		name: "trace/importer/internal/message", does: "messages in the formats of the providers and SDKs",
-		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "providers/anthropic", "providers/openai/responses", "trace/importer/internal/tree"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "providers/anthropic", "providers/openai/responses", "providers/protocol", "trace/importer/internal/tree"},
 	},
 	{
 		name: "trace/importer/internal/modelcall", does: "input and output of a model call, in the form of any framework",
