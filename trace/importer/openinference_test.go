@@ -222,3 +222,21 @@ func TestUnknownAttributesOfMessages(t *testing.T) {
 		}
 	}
 }
+
+// So is an attribute that messages of OpenLLMetry do not have.
+func TestUnknownAttributesOfOpenLLMetry(t *testing.T) {
+	for more, want := range map[string]string{
+		"gen_ai.completion.0.finish_reason":          "",
+		"gen_ai.prompt.0.hologram":                   `"hologram"`,
+		"gen_ai.prompt.0.hologram.0.x":               `"hologram.0.x"`,
+		"gen_ai.completion.0.tool_calls.0.hologram":  `"tool_calls.0.hologram"`,
+		"gen_ai.completion.0.tool_calls.0.arguments": "",
+	} {
+		file := otlp(span("t", 1, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "hi", "gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.tool_calls.0.name", "f", more, "y"))
+		_, _, failed, unknown := readAll(t, "x", []byte(file))
+		got := texts(append(failed, unknown...))
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], "not read: "+want)) {
+			t.Errorf("%s: reported %q, want %q", more, got, want)
+		}
+	}
+}

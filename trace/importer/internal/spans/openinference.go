@@ -144,10 +144,7 @@ func (s *spanReader) openInference() (call modelcall.Call) {
 		for _, m := range indexedAttributes(s.attributes, prefix) {
 			messages = append(messages, message(m))
 		}
-		if slices.Sort(s.unknown); s.unknown != nil {
-			err := fmt.Errorf("unknown attributes, which are not read: %s", strings.Join(slices.Compact(s.unknown), ", "))
-			call.Errs = append(call.Errs, modelcall.Error{Member: prefix, Err: err, Partial: true})
-		}
+		s.reportUnknown(&call, prefix)
 		return messages
 	}
 	call.Input = append(read("llm.input_messages", s.spanMessage), read("llm.prompts", func(prompt map[string]json.RawMessage) llm.Message {
@@ -199,6 +196,14 @@ func indexedAttributes(attributes map[string]json.RawMessage, prefix string) (li
 		list = append(list, byIndex[n])
 	}
 	return list
+}
+
+// reportUnknown adds the unknown attributes of messages to the errors of a call.
+func (s *spanReader) reportUnknown(call *modelcall.Call, prefix string) {
+	if slices.Sort(s.unknown); s.unknown != nil {
+		err := fmt.Errorf("unknown attributes, which are not read: %s", strings.Join(slices.Compact(s.unknown), ", "))
+		call.Errs = append(call.Errs, modelcall.Error{Member: prefix, Err: err, Partial: true})
+	}
 }
 
 // The attributes of messages, of parts of their content and of calls that may be left as opaque data. The

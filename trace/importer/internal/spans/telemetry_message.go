@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +36,7 @@ type spanReader struct {
 	invalid    bool // an attribute has no name of its own
 	// embedded has the attributes that were read as JSON, by name; see value.
 	embedded map[string]json.RawMessage
-	unknown  []string // attributes of messages of OpenInference, quoted
+	unknown  []string // attributes of messages that are not known, quoted
 }
 
 // value returns an attribute that may be written as a string with JSON in it; nil if it is not JSON.
@@ -235,6 +236,15 @@ func (s *spanReader) openAI(role string, content, callID, calls json.RawMessage)
 	return messages, d.Err()
 }
 
+// indexedMembers are the attributes of messages of OpenLLMetry, without the indices of their calls.
+var (
+	indexedMembers = []string{
+		"role", "content", "name", "tool_call_id", "finish_reason", "reasoning", "reasoning_content", "thinking", "refusal", "content_filter_results",
+		"tool_calls.id", "tool_calls.name", "tool_calls.type", "tool_calls.arguments", "tool_calls.function",
+	}
+	callIndex = regexp.MustCompile(`^tool_calls\.\d+\.`)
+)
+
 // indexed reads the attributes of OpenLLMetry (github.com/traceloop/openllmetry). Each has a
 // part of a message, with the index of the message in its name.
 func (s *spanReader) indexed() (call modelcall.Call) {
@@ -244,13 +254,20 @@ func (s *spanReader) indexed() (call modelcall.Call) {
 			call.Errs = append(call.Errs, modelcall.Alternatives(prefix, n))
 			list = list[:most]
 		}
+		s.unknown = nil
 		for _, m := range list {
+			for name := range m {
+				if !slices.Contains(indexedMembers, callIndex.ReplaceAllString(name, "tool_calls.")) {
+					s.unknown = append(s.unknown, strconv.Quote(name))
+				}
+			}
 			d := jsonio.NewDec(jsonio.View(indexedMessage(m)))
 			messages = s.reader.Add(messages, &d)
 			if d.Err() != nil {
 				call.Errs = append(call.Errs, modelcall.Error{Member: prefix, Err: d.Err()})
 			}
 		}
+		s.reportUnknown(&call, prefix)
 		return messages
 	}
 	call.Input = read("gen_ai.prompt", math.MaxInt)
