@@ -121,15 +121,16 @@ func (l *JSONLog) Close() error {
 	return errors.Join(l.err, l.file.Close())
 }
 
-// StoreLog writes messages to a store, each under its own key: the name of the log, a slash and
-// the number of the message, from 0. Its method Log is the argument of [LogMessages]. The messages
-// of a step are stored before the next step begins, so another process can continue a run that was killed with
-// the messages of its log. It is safe for use by many goroutines.
+// StoreLog appends messages to those that a store has under its name, each under its own key: the name of
+// the log, a slash and the number of the message, from 0. Its method Log is the argument of [LogMessages].
+// The messages of a step are stored before the next step begins, so another process can continue a run
+// that was killed with the messages of its log. It is safe for use by many goroutines.
 type StoreLog struct {
 	Store store.Store
 	Name  string
 
 	mu     sync.Mutex
+	known  bool // logged is set
 	logged int
 	err    error
 }
@@ -138,13 +139,22 @@ type StoreLog struct {
 func (l *StoreLog) Load(ctx context.Context) (messages []llm.Message, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if messages, err = l.load(ctx); err != nil {
+		return nil, fmt.Errorf("middleware: StoreLog.Load: %w", err)
+	}
+	l.err = nil
+	return messages, nil
+}
+
+// load returns the messages of the log and sets their number.
+func (l *StoreLog) load(ctx context.Context) (messages []llm.Message, err error) {
 	for {
 		m, found, err := l.document(len(messages)).Load(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("middleware: StoreLog.Load: %w", err)
+			return nil, err
 		}
 		if !found {
-			l.logged, l.err = len(messages), nil
+			l.known, l.logged = true, len(messages)
 			return messages, nil
 		}
 		messages = append(messages, m)
@@ -156,18 +166,30 @@ func (l *StoreLog) document(n int) *store.Document[llm.Message] {
 	return &store.Document[llm.Message]{Store: l.Store, Key: l.Name + "/" + strconv.Itoa(n), Format: "looptape-message", FormatVersion: 1}
 }
 
-// Log stores a message, also if the run is canceled. After an error, all calls until Load return
-// the same error, so no message is missing before a later one. The error wraps
-// [store.ErrConflict] if the log has more messages than Load and Log of this StoreLog know.
+// Log stores a message, also if the run is canceled. The first call finds the end of the log, unless Load
+// has returned its messages. After an error, all calls until Load return the same error, so no message
+// is missing before a later one. The error wraps [store.ErrConflict] if another writer has added
+// messages since the first call or Load.
 func (l *StoreLog) Log(m llm.Message) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err != nil {
-		return l.err
+	if l.err == nil {
+		if err := l.append(context.Background(), m); err != nil {
+			l.err = fmt.Errorf("middleware: StoreLog.Log: %w", err)
+		}
 	}
-	if err := l.document(l.logged).Save(context.Background(), m); err != nil {
-		l.err = fmt.Errorf("middleware: StoreLog.Log: %w", err)
-		return l.err
+	return l.err
+}
+
+// append stores a message after those of the log.
+func (l *StoreLog) append(ctx context.Context, m llm.Message) error {
+	if !l.known {
+		if _, err := l.load(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.document(l.logged).Save(ctx, m); err != nil {
+		return err
 	}
 	l.logged++
 	return nil

@@ -208,6 +208,9 @@ func TestStoreLog(t *testing.T) {
 		}
 		return list
 	}
+	if got := loaded(logs[1]); got != nil {
+		t.Errorf("a new log has %v", got)
+	}
 	run(t, middleware.LogMessages(logs[0].Log), call("a"), fake.Response{Text: "x"})
 	first := loaded(logs[0])
 	if diff := cmp.Diff([]string{"user go", "assistant a", "tool A", "assistant x"}, short(first)); diff != "" || logs[0].Err() != nil {
@@ -239,5 +242,34 @@ func TestStoreLog(t *testing.T) {
 	}
 	if _, err := logs[2].Load(t.Context()); err == nil || !strings.HasPrefix(err.Error(), `middleware: StoreLog.Load: store: loading "other/0": the value is not a document: `) {
 		t.Errorf("a damaged log: %v", err)
+	}
+}
+
+// A log without Load appends to the messages that the store has: two processes that log their runs
+// under one name lose no message. A log that cannot be read stores nothing.
+func TestStoreLogWithoutLoad(t *testing.T) {
+	s := new(store.Memory)
+	for _, text := range []string{"x", "y"} {
+		log := &middleware.StoreLog{Store: s, Name: "l"}
+		run(t, middleware.LogMessages(log.Log), fake.Response{Text: text})
+		if err := log.Err(); err != nil {
+			t.Errorf("the run %s: %v", text, err)
+		}
+	}
+	got, err := (&middleware.StoreLog{Store: s, Name: "l"}).Load(t.Context())
+	if diff := cmp.Diff([]string{"user go", "assistant x", "user go", "assistant y"}, short(got)); diff != "" || err != nil {
+		t.Errorf("the log (-want +got):\n%s%v", diff, err)
+	}
+	if _, err := s.Save(t.Context(), "damaged/0", []byte("half"), 0); err != nil {
+		t.Fatal(err)
+	}
+	damaged := &middleware.StoreLog{Store: s, Name: "damaged"}
+	for range 2 {
+		if err := damaged.Log(llm.User("z")); err == nil || !strings.HasPrefix(err.Error(), `middleware: StoreLog.Log: store: loading "damaged/0": the value is not a document: `) {
+			t.Errorf("a damaged log: %v", err)
+		}
+	}
+	if value, _, err := s.Load(t.Context(), "damaged/1"); value != nil || err != nil {
+		t.Errorf("the damaged log has a second message: %q, %v", value, err)
 	}
 }
