@@ -23,7 +23,8 @@ type Store struct{ db *sql.DB }
 const schemaVersion = 1
 
 // Open opens the database in a file, which must not be on a network file system. It creates the
-// file if it does not exist, but not its folder. The caller must close the store after use.
+// file with the default mode if it does not exist, but not its folder: other users can read the values
+// unless the folder or the umask excludes them. The caller must close the store after use.
 func Open(ctx context.Context, path string) (*Store, error) {
 	if path == "" || path == ":memory:" {
 		return nil, fmt.Errorf("sqlite: Open: the path %q is no file: use store.Memory for values in memory", path)

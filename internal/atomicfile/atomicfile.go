@@ -11,14 +11,17 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a new file and renames it to path when it is on disk. It follows symbolic links
-// and keeps the permissions of the old file. The function naming returns the name of the new
-// file, which must not exist; see [RandomName]. After an error the file at path is the old or the
-// new one. A path that is not a regular file, such as a pipe, is written to directly.
-func Replace(path string, naming func(path string) (string, error), write func(io.Writer) error) error {
-	var mode fs.FileMode // of the old file
+// Private is the mode of a file that only its owner may use.
+const Private fs.FileMode = 0o600
+
+// Replace writes a new file with a mode and renames it to path when it is on disk. Mode 0 means that
+// of the old file, or the default mode if there is none. Replace follows symbolic links. The
+// function naming returns the name of the new file, which must not exist; see [RandomName]. After
+// an error the file at path is the old or the new one. A path that is not a regular file, such as
+// a pipe, is written to directly.
+func Replace(path string, mode fs.FileMode, naming func(path string) (string, error), write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil {
-		if mode = info.Mode(); !mode.IsRegular() {
+		if mode = cmp.Or(mode, info.Mode()); !info.Mode().IsRegular() {
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
 			if err != nil {
 				return err

@@ -40,7 +40,7 @@ func TestReplace(t *testing.T) {
 		if failure != nil {
 			want = "old"
 		}
-		err := atomicfile.Replace(link, atomicfile.RandomName, func(w io.Writer) error {
+		err := atomicfile.Replace(link, 0, atomicfile.RandomName, func(w io.Writer) error {
 			_, err := io.WriteString(w, "new")
 			return errors.Join(err, failure)
 		})
@@ -57,5 +57,22 @@ func TestReplace(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("the permissions: %v, %v", info.Mode(), err)
+	}
+}
+
+// A mode applies to a new file and to one that replaces a file with another mode.
+func TestReplacePrivate(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old")
+	if err := os.WriteFile(old, nil, 0o644); err != nil { //nolint:gosec // a file that others may read is tested
+		t.Fatal(err)
+	}
+	for _, path := range []string{old, filepath.Join(dir, "new")} {
+		if err := atomicfile.Replace(path, atomicfile.Private, atomicfile.RandomName, func(io.Writer) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: the mode %v, %v", path, info.Mode(), err)
+		}
 	}
 }

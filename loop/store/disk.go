@@ -24,7 +24,7 @@ import (
 // cannot lock files only one process may use it. A Disk has nothing to close.
 //
 // The first line of a file has the version, the size and the key, and the value follows. Who removes
-// the file of a key makes it unknown.
+// the file of a key makes it unknown. Only the current user may read the files.
 type Disk struct {
 	// Dir is the folder, which must be set. The first operation creates it, for the current user only, if it does
 	// not exist.
@@ -62,7 +62,7 @@ func (d *Disk) Save(ctx context.Context, key string, value []byte, version int64
 		case stored != version:
 			return ErrConflict
 		}
-		return atomicfile.Replace(d.path(key), newName, func(w io.Writer) error {
+		return atomicfile.Replace(d.path(key), atomicfile.Private, newName, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, headFormat, version+1, len(value), strconv.QuoteToASCII(key))
 			if err == nil {
 				_, err = w.Write(value)
@@ -175,7 +175,7 @@ func (d *Disk) locked(ctx context.Context, f func() error) error {
 // openLock opens the lock of the folder. It creates both if they do not exist.
 func (d *Disk) openLock() (*os.File, error) {
 	name := filepath.Join(d.Dir, lockName)
-	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, atomicfile.Private)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return lock, err
 	}
@@ -186,5 +186,5 @@ func (d *Disk) openLock() (*os.File, error) {
 	if err := atomicfile.SyncFolders(d.Dir, known); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	return os.OpenFile(name, os.O_RDWR|os.O_CREATE, atomicfile.Private)
 }

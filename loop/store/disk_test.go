@@ -79,6 +79,40 @@ func TestDiskAfterKill(t *testing.T) {
 	}
 }
 
+// Only the user may read the values, in a new folder and in one that others may read. A file that others
+// could read is private after the next save.
+func TestDiskPrivate(t *testing.T) {
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o755); err != nil { //nolint:gosec // a folder that others may read is tested
+		t.Fatal(err)
+	}
+	created := filepath.Join(open, "new", "folder")
+	for _, dir := range []string{open, created} {
+		d := &store.Disk{Dir: dir}
+		save(t, d, "k", "one", 0)
+		names, err := filepath.Glob(filepath.Join(dir, "*.value"))
+		if err != nil || len(names) != 1 {
+			t.Fatalf("got the files %q, %v", names, err)
+		}
+		for version := range int64(2) {
+			for _, name := range []string{names[0], filepath.Join(dir, "lock")} {
+				if info, err := os.Stat(name); err != nil || info.Mode() != 0o600 {
+					t.Errorf("%s has the mode %v, %v, want 0600", name, info.Mode(), err)
+				}
+			}
+			if err := os.Chmod(names[0], 0o644); err != nil { //nolint:gosec // as another program may
+				t.Fatal(err)
+			}
+			save(t, d, "k", "two", version+1)
+		}
+	}
+	for _, dir := range []string{created, filepath.Dir(created)} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s has the mode %v, %v, want 0700", dir, info.Mode(), err)
+		}
+	}
+}
+
 // An operation that waits for another process ends with its context. The store then works again.
 func TestDiskCanceledWait(t *testing.T) {
 	dir := t.TempDir()

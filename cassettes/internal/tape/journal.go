@@ -171,7 +171,7 @@ func (j *Journal) Close(h recording.Metadata) error {
 	}
 	naming := func(path string) (string, error) { return path + JournalSuffix + newSuffix, nil }
 	write := func(to io.Writer) error { return compact(to, metadataText(h), j.frames) }
-	if err := atomicfile.Replace(j.path, naming, write); err != nil {
+	if err := atomicfile.Replace(j.path, 0, naming, write); err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), err), j.file.Close())
 	}
 	return j.discard()

@@ -19,13 +19,13 @@ func Replace(path string, text []byte) error {
 	}
 	j, err := os.OpenFile(JournalPath(path), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return atomicfile.Replace(path, atomicfile.RandomName, write)
+		return atomicfile.Replace(path, 0, atomicfile.RandomName, write)
 	}
 	if err != nil {
 		return err
 	}
 	if lockfile.Lock(j) == nil {
-		err = atomicfile.Replace(path, atomicfile.RandomName, write)
+		err = atomicfile.Replace(path, 0, atomicfile.RandomName, write)
 	} else {
 		err = fmt.Errorf("%s: %w", path, ErrLocked)
 	}
