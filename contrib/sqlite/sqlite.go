@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"path/filepath"
 
@@ -100,6 +101,9 @@ func (s *Store) Save(ctx context.Context, key string, value []byte, version int6
 		insert = "INSERT INTO looptape_store (key, version, value) VALUES (?1, ?2 + 1, ?3) ON CONFLICT DO NOTHING"
 		update = "UPDATE looptape_store SET version = ?2 + 1, value = ?3 WHERE key = ?1 AND version = ?2"
 	)
+	if version == math.MaxInt64 {
+		return 0, fmt.Errorf("sqlite: saving %q: the version is the last one: save the value under another key", key)
+	}
 	statement := update
 	if version == 0 {
 		statement = insert

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -59,6 +60,8 @@ func (d *Disk) Save(ctx context.Context, key string, value []byte, version int64
 		switch _, stored, err := d.read(key); {
 		case err != nil:
 			return err
+		case version == math.MaxInt64:
+			return errLastVersion
 		case stored != version:
 			return ErrConflict
 		}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,26 @@ func TestDiskAfterKill(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
 		t.Errorf("the folder has %v, %v, want the lock and one value", left, err)
+	}
+}
+
+// A value with the last version is loaded, but not replaced by one with an invalid version.
+func TestDiskLastVersion(t *testing.T) {
+	d := &store.Disk{Dir: t.TempDir()}
+	save(t, d, "k", "", 0)
+	names, err := filepath.Glob(filepath.Join(d.Dir, "*.value"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("got the files %q, %v", names, err)
+	}
+	if err := os.WriteFile(names[0], []byte("looptape-store 1 9223372036854775807 3 \"k\"\none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Save(t.Context(), "k", []byte("two"), math.MaxInt64)
+	if want := `store: saving "k": the version is the last one: save the value under another key`; err == nil || err.Error() != want {
+		t.Errorf("Save: got %v, want %s", err, want)
+	}
+	if value, version, err := d.Load(t.Context(), "k"); string(value) != "one" || version != math.MaxInt64 || err != nil {
+		t.Errorf("Load = %q, version %d, %v", value, version, err)
 	}
 }
 

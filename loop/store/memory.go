@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"math"
 	"sync"
 )
 
@@ -32,6 +33,9 @@ func (m *Memory) Load(ctx context.Context, key string) ([]byte, int64, error) {
 func (m *Memory) Save(ctx context.Context, key string, value []byte, version int64) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, failed("saving", key, err)
+	}
+	if version == math.MaxInt64 {
+		return 0, failed("saving", key, errLastVersion)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,12 +25,16 @@ type Store interface {
 	// Save replaces the value of a key if its version is the given one, and returns the new version,
 	// which is greater. Version 0 means that the key has no value yet. If the key has another
 	// version, Save returns an error that wraps [ErrConflict] and changes nothing. After any other
-	// error the key has its old value or the new one: load it. Save does not keep value.
+	// error the key has its old value or the new one: load it. Save with the largest int64 as version
+	// returns an error that does not wrap ErrConflict, and changes nothing. Save does not keep value.
 	Save(ctx context.Context, key string, value []byte, version int64) (saved int64, err error)
 }
 
 // ErrConflict means that another writer saved the key after its version was loaded.
 var ErrConflict = errors.New("another writer has saved it: load it and repeat the change")
+
+// errLastVersion is the error of a save with the largest int64, which has no greater version.
+var errLastVersion = errors.New("the version is the last one: save the value under another key")
 
 const maxShown = 200 // bytes of a key in an error
 

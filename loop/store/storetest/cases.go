@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,25 @@ func values(w *world) {
 	}
 	large := strings.Repeat("0123456789abcdef", 1<<17)
 	w.stored(s, "large", large, w.save(s, "large", large, 0))
+}
+
+// versions saves with versions that no store returns, and with the last one, which has no next version.
+func versions(w *world) {
+	s := w.open()
+	for stored := int64(0); ; {
+		for _, version := range []int64{-1, math.MinInt64, math.MaxInt64 - 1} {
+			w.rejected(s, "k", "wrong", version)
+		}
+		if saved, err := s.Save(w.Context(), "k", []byte("wrong"), math.MaxInt64); err == nil || errors.Is(err, store.ErrConflict) {
+			w.Errorf("Save with the largest version: got version %d and error %v, want an error other than ErrConflict", saved, err)
+		}
+		if stored > 0 {
+			w.stored(s, "k", "value", stored)
+			return
+		}
+		w.stored(s, "k", "", 0)
+		stored = w.save(s, "k", "value", 0)
+	}
 }
 
 // reopened loads values from a store that was opened again.

@@ -43,6 +43,7 @@ type testcase struct {
 
 var cases = []testcase{
 	{"values", false, values},
+	{"versions", false, versions},
 	{"reopened", true, reopened},
 	{"ownership", false, ownership},
 	{"canceled", false, canceled},

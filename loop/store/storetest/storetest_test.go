@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -86,6 +87,9 @@ var broken = map[string]struct {
 			return version + 1, nil
 		}
 		return saved, err
+	}})}},
+	"versions overflow": {"versions", Suite{Open: onDisk(changed{save: func(s store.Store, ctx context.Context, key string, value []byte, version int64) (int64, error) {
+		return s.Save(ctx, key, value, version&math.MaxInt32)
 	}})}},
 	"keys differ in case only": {"values", Suite{Open: onDisk(changed{
 		load: func(s store.Store, ctx context.Context, key string) ([]byte, int64, error) {
