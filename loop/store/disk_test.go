@@ -100,6 +100,25 @@ func TestDiskLastVersion(t *testing.T) {
 	}
 }
 
+// The name of a file has the beginning of the key, without characters that some systems reject in a name.
+func TestDiskNames(t *testing.T) {
+	long := strings.Repeat("k", 41)
+	for key, want := range map[string]string{
+		"az-09/AZ": "az-09_az", "`{/:é\xff": "______", "": "", long: long[:40],
+	} {
+		d := &store.Disk{Dir: t.TempDir()}
+		save(t, d, key, "", 0)
+		names, err := filepath.Glob(filepath.Join(d.Dir, "*.value"))
+		if err != nil || len(names) != 1 {
+			t.Fatalf("got the files %q, %v", names, err)
+		}
+		name := filepath.Base(names[0])
+		if at := strings.LastIndex(name, "-"); at < 0 || name[:at] != want || len(name[at:]) != len("-.value")+32 {
+			t.Errorf("the file of %q is %s, want %s and a hash", key, name, want)
+		}
+	}
+}
+
 // Only the user may read the values, in a new folder and in one that others may read. A file that others
 // could read is private after the next save.
 func TestDiskPrivate(t *testing.T) {

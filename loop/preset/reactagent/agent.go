@@ -125,7 +125,7 @@ func (a *Agent) Stack() []string { return slices.Clone(a.stack) }
 //
 // thread names a stored conversation. The input follows the messages of the thread, and the
 // messages of a successful run are stored. Without a name or a Memory, no thread is used. If
-// several runs use one thread concurrently, the last one to end is stored; see also [Memory].
+// several runs use one thread concurrently, [Memory] stores the messages of each, or the later ones fail.
 func (a *Agent) Run(ctx context.Context, input []llm.Message, thread string, onEvent func(Event)) bool {
 	if onEvent == nil {
 		r, err := a.begin(ctx, input, thread)
@@ -182,7 +182,7 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 	}
 	r = &threadRun{agent: a.agent, in: loop.Continue(nil, input...), save: func(context.Context) error { return nil }}
 	var before []llm.Message
-	var save func(context.Context, []llm.Message) error
+	var save saveFunc
 	keep := a.memory != nil && thread != ""
 	if keep {
 		if before, save, err = a.memory.open(ctx, thread); err != nil {
@@ -195,9 +195,11 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 		own = append(own, middleware.LogMessagesFrom(len(before), a.log))
 	}
 	if keep {
-		var conversation []llm.Message
-		r.save = func(ctx context.Context) error { return save(ctx, conversation) }
-		own = append(own, keepThread(r.in.Messages, &conversation))
+		var k threadKeeper
+		r.save = func(ctx context.Context) error {
+			return save(ctx, k.conversation, slices.Concat(r.in.Messages[len(before):], k.added))
+		}
+		own = append(own, k.middleware(r.in.Messages))
 	}
 	if own != nil {
 		r.agent, err = a.agent.With(func(c *loop.Config) { c.Middleware = append(slices.Clip(c.Middleware), own...) })
@@ -205,8 +207,14 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 	return r, err
 }
 
-// keepThread sets conversation when the run ends, with summaries in place of messages.
-func keepThread(in []llm.Message, conversation *[]llm.Message) loop.Middleware {
+// threadKeeper has the messages at the end of a run.
+type threadKeeper struct {
+	conversation []llm.Message // the input and the messages of the run, with summaries in place of messages
+	added        []llm.Message // those that the run added
+}
+
+// middleware returns the middleware that sets the messages.
+func (k *threadKeeper) middleware(in []llm.Message) loop.Middleware {
 	return loop.Middleware{Name: "thread", New: func(loop.RunInfo) loop.Hooks {
 		var last *loop.StepInfo
 		return loop.Hooks{
@@ -215,9 +223,9 @@ func keepThread(in []llm.Message, conversation *[]llm.Message) loop.Middleware {
 				return c, nil
 			},
 			End: func(_ context.Context, res loop.Result) (loop.Result, error) {
-				*conversation = slices.Concat(in, res.Messages)
+				k.conversation, k.added = slices.Concat(in, res.Messages), res.Messages
 				if last != nil {
-					*conversation = last.History()
+					k.conversation = last.History()
 				}
 				return res, nil
 			},
@@ -227,8 +235,8 @@ func keepThread(in []llm.Message, conversation *[]llm.Message) loop.Middleware {
 
 // Compact summarizes a thread now, whatever its length, and stores the result. It returns
 // nil if there is no memory, no such thread, no summary configuration or nothing to
-// summarize, and if the memory or the summary fails; the thread is then unchanged. It does not
-// panic. The trace of the summary (Config.Sink) has the error of its model call.
+// summarize, and if the memory or the summary fails or a run has stored the thread in the
+// meantime; Compact then changes nothing. It does not panic. The trace of the summary (Config.Sink) has the error of its model call.
 func (a *Agent) Compact(ctx context.Context, thread string) (done *middleware.Compaction) {
 	if a.memory == nil || thread == "" || a.summarizer == nil {
 		return nil
@@ -243,7 +251,7 @@ func (a *Agent) Compact(ctx context.Context, thread string) (done *middleware.Co
 		done, err = a.summarizer().Compact(ctx, messages, a.callWriter)
 	}
 	if err == nil && done != nil {
-		err = save(ctx, done.Messages)
+		err = save(ctx, done.Messages, nil)
 	}
 	if err != nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -318,5 +319,127 @@ func TestThreadConflict(t *testing.T) {
 	}
 	if now, _ := memory.Load(t.Context(), "t"); cmp.Equal(kept, now) {
 		t.Error("the summary is not stored")
+	}
+}
+
+// funcMemory stores threads in a map by LoadFunc and SaveFunc.
+func funcMemory() *reactagent.Memory {
+	var mu sync.Mutex
+	threads := map[string][]llm.Message{}
+	return &reactagent.Memory{
+		LoadFunc: func(_ context.Context, thread string) ([]llm.Message, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return threads[thread], nil
+		},
+		SaveFunc: func(_ context.Context, thread string, messages []llm.Message) error {
+			mu.Lock()
+			defer mu.Unlock()
+			threads[thread] = messages
+			return nil
+		},
+	}
+}
+
+// RA-64: of runs that use one thread concurrently, each succeeds and none loses a message: the thread has
+// the messages of one run after those of another, in the order in which the runs end, after a summary, too.
+func TestThreadsConcurrently(t *testing.T) {
+	for name, memory := range map[string]func() *reactagent.Memory{"in memory": func() *reactagent.Memory { return new(reactagent.Memory) }, "functions": funcMemory} {
+		for _, compact := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, compact: %t", name, compact), func(t *testing.T) {
+				memory := memory()
+				before := []llm.Message{llm.User("zero"), llm.Assistant(llm.Text{Text: "w"})}
+				if err := memory.Save(t.Context(), "t", before); err != nil {
+					t.Fatal(err)
+				}
+				const n = 3
+				var ready, ended sync.WaitGroup
+				ready.Add(n)
+				turn := make([]chan struct{}, n+1) // closed when a run may end
+				for i := range turn {
+					turn[i] = make(chan struct{})
+				}
+				for i := range n {
+					wait := loop.Tool{Name: "wait", Run: func(context.Context, loop.Call) (loop.Output, error) {
+						ready.Done()
+						<-turn[i]
+						return loop.TextOutput(fmt.Sprint("waited ", i)), nil
+					}}
+					b := newBench(t, calling("wait", "{}"), text(fmt.Sprint("done ", i)))
+					a := b.agent(reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{wait}}})
+					ended.Go(func() {
+						if !a.Run(t.Context(), []llm.Message{llm.User(fmt.Sprint("run ", i))}, "t", nil) {
+							t.Errorf("run %d failed", i)
+						}
+						close(turn[i+1])
+					})
+				}
+				ready.Wait() // each has loaded the thread
+				want := []string{"user: zero", "assistant: w"}
+				if compact {
+					a := newBench(t, text("short")).deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}, Summary: middleware.Summarizer{KeepMessages: 1}})
+					if a.Compact(t.Context(), "t") == nil {
+						t.Error("nothing was summarized")
+					}
+					compacted, _ := memory.Load(t.Context(), "t")
+					if want = short(compacted); len(want) != 2 || want[0] == "user: zero" {
+						t.Errorf("the summary: %q", want)
+					}
+				}
+				close(turn[0])
+				ended.Wait()
+				for i := range n {
+					want = append(want, fmt.Sprint("user: run ", i), "assistant: wait", fmt.Sprint("tool: waited ", i), fmt.Sprint("assistant: done ", i))
+				}
+				got, err := memory.Load(t.Context(), "t")
+				if diff := cmp.Diff(want, short(got)); diff != "" || err != nil {
+					t.Errorf("the thread (-want +got):\n%s%v", diff, err)
+				}
+			})
+		}
+	}
+}
+
+// A run that ends while Compact summarizes its thread is not replaced by the summary. If the thread
+// cannot be loaded again, the run fails with this error and saves nothing.
+func TestThreadStoredMeanwhile(t *testing.T) {
+	memory := &reactagent.Memory{}
+	thread := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "x"}), llm.User("two"), llm.Assistant(llm.Text{Text: "y"})}
+	if err := memory.Save(t.Context(), "t", thread); err != nil {
+		t.Fatal(err)
+	}
+	summary := middleware.Summarizer{KeepMessages: 1, Archive: func(ctx context.Context, _ []llm.Message) error {
+		other := newBench(t, text("z"))
+		if ok, _ := other.run(other.agent(reactagent.Config{Memory: memory}), "t", "three"); !ok {
+			t.Error("the other run failed")
+		}
+		return nil
+	}}
+	if done := newBench(t, text("short")).deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}, Summary: summary}).Compact(t.Context(), "t"); done != nil {
+		t.Errorf("a run ended while summarizing: got %+v, want nil", done)
+	}
+	got, err := memory.Load(t.Context(), "t")
+	if diff := cmp.Diff(append(short(thread), "user: three", "assistant: z"), short(got)); diff != "" || err != nil {
+		t.Errorf("the thread (-want +got):\n%s%v", diff, err)
+	}
+
+	loads, saves := 0, 0
+	memory = &reactagent.Memory{
+		LoadFunc: func(context.Context, string) ([]llm.Message, error) {
+			if loads++; loads > 1 {
+				return nil, errors.New("the disk is gone")
+			}
+			return nil, nil
+		},
+		SaveFunc: func(context.Context, string, []llm.Message) error { saves++; return nil },
+	}
+	b := newBench(t, calling("a", "{}"), text("y"))
+	a := b.agent(reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{{Name: "a", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		return loop.TextOutput("A"), memory.Save(ctx, "t", thread)
+	}}}}})
+	var last reactagent.Event
+	a.Run(t.Context(), []llm.Message{llm.User("two")}, "t", func(e reactagent.Event) { last = e })
+	if want := `reactagent: saving the thread "t": the disk is gone`; last.Err == nil || last.Err.Error() != want || saves != 1 {
+		t.Errorf("got %v and %d saves, want %s", last.Err, saves, want)
 	}
 }
