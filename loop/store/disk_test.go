@@ -198,6 +198,9 @@ func TestDiskErrors(t *testing.T) {
 			if _, err := d.Save(t.Context(), long, nil, 0); err == nil || !strings.HasPrefix(err.Error(), `store: saving "`+long[:200]+`…": `) {
 				t.Errorf("Save in %q: %v", dir, err)
 			}
+			if _, _, err := d.Load(t.Context(), long[:200]); err == nil || !strings.HasPrefix(err.Error(), `store: loading "`+long[:200]+`": `) {
+				t.Errorf("Load of a key that is shown as a whole: %v", err)
+			}
 			if _, _, err := d.Load(t.Context(), "k"); err == nil || !strings.HasPrefix(err.Error(), `store: loading "k": `) {
 				t.Errorf("Load below a file: %v", err)
 			}
