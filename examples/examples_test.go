@@ -28,13 +28,14 @@ import (
 	_ "github.com/looptape/looptape/providers/openai"
 )
 
-// programs are the folders of the examples, each with the variable of its provider's key.
-var programs = map[string]string{
-	"agentier":   "OPENAI_API_KEY",
-	"agentloop":  "GEMINI_API_KEY",
-	"deepagents": "OPENAI_API_KEY",
-	"deuz":       "ANTHROPIC_API_KEY",
-	"reactagent": "OPENAI_API_KEY",
+// programs are the folders of the examples, each with the variable of its provider's key, and what it
+// uses with the key and without.
+var programs = map[string]struct{ variable, provider, scripted string }{
+	"agentier":   {"OPENAI_API_KEY", "OpenAI", "the scripted model"},
+	"agentloop":  {"GEMINI_API_KEY", "Gemini", "the scripted model"},
+	"deepagents": {"OPENAI_API_KEY", "OpenAI", "the scripted models"},
+	"deuz":       {"ANTHROPIC_API_KEY", "Anthropic", "the scripted model"},
+	"reactagent": {"OPENAI_API_KEY", "OpenAI", "the scripted models"},
 }
 
 const key = "sk-a-key-that-no-output-may-contain"
@@ -50,46 +51,47 @@ func build(t *testing.T) string {
 }
 
 // start runs a program in an empty folder, with these variables as its only environment.
-func start(t *testing.T, file string, env []string, args ...string) (stdout, stderr string, err error) {
+func start(t *testing.T, file string, env []string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errors bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), file, args...)
+	cmd := exec.CommandContext(t.Context(), file)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.TempDir(), append(slices.Clip(env), "SYSTEMROOT="+os.Getenv("SYSTEMROOT")), &out, &errors
 	err = cmd.Run()
 	return out.String(), errors.String(), err
 }
 
-// TestExamples runs each program with its scripted model, and with its provider's client against
-// the strict server. Both print the same, except for durations and the order of concurrent tools.
+// TestExamples runs each program with its scripted model, and, with a key in the environment, with its
+// provider's client against the strict server. Standard error names the model. Both print the same, except for durations and the order of concurrent tools.
 // Each program has less than 150 lines.
 func TestExamples(t *testing.T) {
 	dir := build(t)
 	golden := goldie.New(t, goldie.WithFixtureDir("testdata"))
-	for name, variable := range programs {
+	for name, p := range programs {
 		t.Run(name, func(t *testing.T) {
 			source, err := os.ReadFile(filepath.Join(name, "main.go"))
 			if n := bytes.Count(source, []byte("\n")); err != nil || n >= 150 {
 				t.Errorf("main.go has %d lines, want less than 150 (%v)", n, err)
 			}
 			file := filepath.Join(dir, name)
-			scripted, stderr, err := start(t, file, []string{variable + "=" + key})
-			if err != nil || stderr != "" {
-				t.Fatalf("the scripted model: %v\n%s", err, stderr)
-			}
-			golden.Assert(t, name, []byte(scripted))
-
-			_, stderr, err = start(t, file, nil, "-live")
-			if want := name + ": -live: missing key: set " + variable + "\n"; err == nil || stderr != want {
-				t.Errorf("without a key: got %v, %q, want %q", err, stderr, want)
+			uses := name + ": " + p.variable + " is not set: using " + p.scripted + "\n"
+			var scripted string
+			for _, env := range [][]string{others(p.variable), {p.variable + "="}} {
+				stdout, stderr, err := start(t, file, env)
+				if err != nil || stderr != uses {
+					t.Fatalf("the scripted model: %v\n%swant %s", err, stderr, uses)
+				}
+				golden.Assert(t, name, []byte(stdout))
+				scripted = stdout
 			}
 
 			server := wire.New(wire.Config{Script: script(t, name), Key: key})
 			listener := httptest.NewServer(searches(script(t, name), server))
 			defer listener.Close()
 			env := server.Info(listener.URL).Env("", key)
-			live, stderr, err := start(t, file, env, "-live")
-			if err != nil || stderr != "" {
-				t.Errorf("the provider: %v\n%s", err, stderr)
+			uses = name + ": " + p.variable + " is set: using " + p.provider + "\n"
+			live, stderr, err := start(t, file, env)
+			if err != nil || stderr != uses {
+				t.Errorf("the provider: %v\n%swant %s", err, stderr, uses)
 			}
 			if diff := cmp.Diff(lines(scripted), lines(live)); diff != "" {
 				t.Errorf("the provider prints something else (-scripted +provider):\n%s", diff)
@@ -99,12 +101,22 @@ func TestExamples(t *testing.T) {
 			}
 
 			env = server.Info(listener.URL).Env("", key+"-of-another")
-			stdout, stderr, err := start(t, file, env, "-live")
+			stdout, stderr, err := start(t, file, env)
 			if err == nil || !strings.Contains(stderr, "status 40") || strings.Contains(stdout+stderr, key) {
 				t.Errorf("with an invalid key: got %v\n%s%s", err, stdout, stderr)
 			}
 		})
 	}
+}
+
+// others returns the variables of the keys of the other providers, which a program ignores.
+func others(variable string) (env []string) {
+	for _, p := range programs {
+		if p.variable != variable {
+			env = append(env, p.variable+"="+key)
+		}
+	}
+	return env
 }
 
 // script returns the scenario of a program.

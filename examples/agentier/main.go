@@ -9,7 +9,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -27,11 +26,9 @@ import (
 var script []byte
 
 func main() {
-	live := flag.Bool("live", false, "call OpenAI with OPENAI_API_KEY instead of the scripted model")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) // the AbortSignal
 	defer stop()
-	provider, clock, err := newProvider(*live)
+	provider, clock, err := newProvider()
 	if err == nil {
 		err = run(ctx, provider, clock, os.Stdout)
 	}
@@ -41,9 +38,11 @@ func main() {
 	}
 }
 
-// newProvider returns the scripted model with a virtual clock, or OpenAI with the real one.
-func newProvider(live bool) (llm.Model, loop.Clock, error) {
-	if !live {
+// newProvider returns OpenAI with the real clock if its key is set, else the scripted model with a virtual clock.
+func newProvider() (llm.Model, loop.Clock, error) {
+	key := os.Getenv("OPENAI_API_KEY")
+	if key == "" {
+		fmt.Fprintln(os.Stderr, "agentier: OPENAI_API_KEY is not set: using the scripted model")
 		s, err := fake.ParseScript("scenario.yaml", script)
 		if err != nil {
 			return nil, nil, err
@@ -51,10 +50,7 @@ func newProvider(live bool) (llm.Model, loop.Clock, error) {
 		clock := fake.NewClock()
 		return s.NewModel(clock), clock, nil
 	}
-	key := os.Getenv("OPENAI_API_KEY")
-	if key == "" {
-		return nil, nil, errors.New("-live: missing key: set OPENAI_API_KEY")
-	}
+	fmt.Fprintln(os.Stderr, "agentier: OPENAI_API_KEY is set: using OpenAI")
 	client := openai.NewChat(key)
 	client.BaseURL = cmp.Or(os.Getenv("OPENAI_BASE_URL"), client.BaseURL)
 	return client, nil, nil

@@ -8,8 +8,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -28,9 +26,7 @@ import (
 var script []byte
 
 func main() {
-	live := flag.Bool("live", false, "call Gemini with GEMINI_API_KEY instead of the scripted model")
-	flag.Parse()
-	client, err := newClient(*live)
+	client, err := newClient()
 	if err == nil {
 		err = run(context.Background(), client, os.Stdout)
 	}
@@ -40,19 +36,18 @@ func main() {
 	}
 }
 
-// newClient returns the scripted model, or the client of Gemini.
-func newClient(live bool) (llm.Model, error) {
-	if !live {
+// newClient returns the client of Gemini if its key is set, else the scripted model.
+func newClient() (llm.Model, error) {
+	key := os.Getenv("GEMINI_API_KEY")
+	if key == "" {
+		fmt.Fprintln(os.Stderr, "agentloop: GEMINI_API_KEY is not set: using the scripted model")
 		s, err := fake.ParseScript("scenario.yaml", script)
 		if err != nil {
 			return nil, err
 		}
 		return s.NewModel(nil), nil
 	}
-	key := os.Getenv("GEMINI_API_KEY")
-	if key == "" {
-		return nil, errors.New("-live: missing key: set GEMINI_API_KEY")
-	}
+	fmt.Fprintln(os.Stderr, "agentloop: GEMINI_API_KEY is set: using Gemini")
 	client := &protocol.Client{Protocol: gemini.GenerateContent{}, BaseURL: gemini.BaseURL, Authorize: gemini.Key(key)}
 	if url := os.Getenv("GOOGLE_GEMINI_BASE_URL"); url != "" {
 		client.BaseURL = url + "/v1beta"

@@ -8,7 +8,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -27,9 +26,7 @@ import (
 var script []byte
 
 func main() {
-	live := flag.Bool("live", false, "call OpenAI with OPENAI_API_KEY instead of the scripted models")
-	flag.Parse()
-	model, err := newModel(*live)
+	model, err := newModel()
 	if err == nil {
 		err = run(context.Background(), model, os.Stdout)
 	}
@@ -39,19 +36,18 @@ func main() {
 	}
 }
 
-// newModel returns the scripted models, or those of OpenAI.
-func newModel(live bool) (llm.Model, error) {
-	if !live {
+// newModel returns the models of OpenAI if its key is set, else the scripted ones.
+func newModel() (llm.Model, error) {
+	key := os.Getenv("OPENAI_API_KEY")
+	if key == "" {
+		fmt.Fprintln(os.Stderr, "deepagents: OPENAI_API_KEY is not set: using the scripted models")
 		s, err := fake.ParseScript("scenario.yaml", script)
 		if err != nil {
 			return nil, err
 		}
 		return s.NewModel(nil), nil
 	}
-	key := os.Getenv("OPENAI_API_KEY")
-	if key == "" {
-		return nil, errors.New("-live: missing key: set OPENAI_API_KEY")
-	}
+	fmt.Fprintln(os.Stderr, "deepagents: OPENAI_API_KEY is set: using OpenAI")
 	client := openai.NewChat(key)
 	client.BaseURL = cmp.Or(os.Getenv("OPENAI_BASE_URL"), client.BaseURL)
 	return client, nil

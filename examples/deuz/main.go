@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -24,9 +22,7 @@ import (
 var script []byte
 
 func main() {
-	live := flag.Bool("live", false, "call Anthropic with ANTHROPIC_API_KEY instead of the scripted model")
-	flag.Parse()
-	model, err := newModel(*live)
+	model, err := newModel()
 	if err == nil {
 		err = run(context.Background(), model, os.Stdout)
 	}
@@ -36,19 +32,18 @@ func main() {
 	}
 }
 
-// newModel returns the scripted model, or the model of the document.
-func newModel(live bool) (llm.Model, error) {
-	if !live {
+// newModel returns the model of the document if the key of Anthropic is set, else the scripted model.
+func newModel() (llm.Model, error) {
+	key := os.Getenv("ANTHROPIC_API_KEY")
+	if key == "" {
+		fmt.Fprintln(os.Stderr, "deuz: ANTHROPIC_API_KEY is not set: using the scripted model")
 		s, err := fake.ParseScript("scenario.yaml", script)
 		if err != nil {
 			return nil, err
 		}
 		return s.NewModel(nil), nil
 	}
-	key := os.Getenv("ANTHROPIC_API_KEY")
-	if key == "" {
-		return nil, errors.New("-live: missing key: set ANTHROPIC_API_KEY")
-	}
+	fmt.Fprintln(os.Stderr, "deuz: ANTHROPIC_API_KEY is set: using Anthropic")
 	client := anthropic.New(key)
 	client.BaseURL = cmp.Or(os.Getenv("ANTHROPIC_BASE_URL"), client.BaseURL)
 	return client.Model("claude-opus-4-8"), nil
