@@ -145,6 +145,7 @@ var table = []packageRule{
 		name: "trace", does: "the events of a run; their file, canonical form and text form",
 		not:      "checking, scoring",
 		packages: []string{"internal/jsonio", "llm", "trace/internal/..."},
+		large:    "The canonical, joined and text forms share the decoder of events, and an eighth is generated.",
 	},
 	{
 		name: "trace/internal/chain", does: "the rolling hashes of the conversations in a trace",

@@ -46,9 +46,9 @@ func (s Suite) child(t *testing.T, role string, arguments []string) {
 	case "save":
 		err = saveForEver(w, st)
 	case "suspend":
-		err = traced(arguments[1], func(sink trace.Sink) error { return suspendRun(w.Context(), st, sink) })
+		err = traced(arguments[2], func(sink trace.Sink) error { return suspendRun(w.Context(), st, arguments[1], sink) })
 	case "resume":
-		err = traced(arguments[1], func(sink trace.Sink) error { return resumeRun(w.Context(), st, sink) })
+		err = traced(arguments[2], func(sink trace.Sink) error { return resumeRun(w.Context(), st, arguments[1], sink) })
 	case "block":
 		err = traced(arguments[1], func(sink trace.Sink) error { return blockedRun(w.Context(), st, sink) })
 	case "continue":

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset"
 	"github.com/looptape/looptape/loop/store"
 	"github.com/looptape/looptape/trace"
 )
@@ -29,8 +31,13 @@ func responses() []fake.Response {
 	}
 }
 
-// agentRun is a run of the agent of these cases.
+// eachCall is the kind of agent that decides about one call after another. The other kinds are the names of the
+// presets, and "" for an agent without one.
+const eachCall = "each call"
+
+// agentRun is a run of an agent of these cases.
 type agentRun struct {
+	kind     string
 	input    loop.Input
 	approve  middleware.ApprovalDecision
 	store    *middleware.ApprovalStore
@@ -64,9 +71,21 @@ func (r *agentRun) run(ctx context.Context) (*loop.Result, error) {
 	if r.log != nil {
 		list = append(list, middleware.LogMessagesFrom(len(r.input.Messages), r.log))
 	}
-	a, err := loop.New(fake.NewModel(responses()[known:]...), &loop.Config{
+	cfg := loop.Config{
 		System: "You transfer money.", Tools: []loop.Tool{tool("lookup", nil), tool("transfer", r.transfer)}, Middleware: list, Sink: r.sink,
-	})
+	}
+	switch r.kind {
+	case "":
+	case eachCall:
+		cfg.Concurrency, cfg.BeforeToolsEachCall = 1, true
+	default:
+		cfg.Concurrency, cfg.MaxSteps = 1, 5 // the order of the results is that of the calls, and deuz has one step by default
+		var err error
+		if cfg, err = preset.Apply(r.kind, cfg); err != nil {
+			return nil, err
+		}
+	}
+	a, err := loop.New(fake.NewModel(responses()[known:]...), &cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +100,12 @@ func prompt() loop.Input {
 }
 
 // uninterrupted returns the canonical trace of a run whose call is approved immediately.
-func (w *world) uninterrupted() []trace.Event {
+func (w *world) uninterrupted(kind string) []trace.Event {
+	w.Helper()
 	var events trace.Memory
-	r := agentRun{input: prompt(), approve: middleware.Approve, sink: &events}
+	r := agentRun{kind: kind, input: prompt(), approve: middleware.Approve, sink: &events}
 	if res, err := r.run(w.Context()); err != nil || res.Text != "Done." {
-		w.Fatalf("the uninterrupted run: %+v, %v", res, err)
+		w.Fatalf("the uninterrupted run of the agent %q: %+v, %v", kind, res, err)
 	}
 	return trace.Canonical(events.Events())
 }
@@ -97,28 +117,28 @@ type runState struct {
 	Pending  []middleware.ApprovalRequest
 }
 
-func stateDocument(s store.Store) *store.Document[runState] {
-	return &store.Document[runState]{Store: s, Key: "payment", Format: "storetest-run", FormatVersion: 1}
+func stateDocument(s store.Store, kind string) *store.Document[runState] {
+	return &store.Document[runState]{Store: s, Key: "payment/" + kind, Format: "storetest-run", FormatVersion: 1}
 }
 
 // suspendRun runs until the approval and stores the state.
-func suspendRun(ctx context.Context, s store.Store, sink trace.Sink) error {
-	r := agentRun{input: prompt(), approve: middleware.Suspend, store: new(middleware.ApprovalStore), sink: sink}
+func suspendRun(ctx context.Context, s store.Store, kind string, sink trace.Sink) error {
+	r := agentRun{kind: kind, input: prompt(), approve: middleware.Suspend, store: new(middleware.ApprovalStore), sink: sink}
 	res, err := r.run(ctx)
 	if err != nil {
 		return err
 	}
-	return stateDocument(s).Save(ctx, runState{r.input.ID, slices.Concat(r.input.Messages, res.Messages), r.store.Unresolved()})
+	return stateDocument(s, kind).Save(ctx, runState{r.input.ID, slices.Concat(r.input.Messages, res.Messages), r.store.Unresolved()})
 }
 
 // resumeRun loads the state and continues the run with an approval. It stores the new state.
-func resumeRun(ctx context.Context, s store.Store, sink trace.Sink) error {
-	d := stateDocument(s)
+func resumeRun(ctx context.Context, s store.Store, kind string, sink trace.Sink) error {
+	d := stateDocument(s, kind)
 	state, found, err := d.Load(ctx)
 	if err != nil || !found {
 		return errors.Join(err, fmt.Errorf("the stored run: found %t", found))
 	}
-	r := agentRun{input: loop.Input{ID: state.Run + "-resumed", Messages: state.Messages, Resume: &loop.Resume{Of: state.Run}}, store: new(middleware.ApprovalStore), sink: sink}
+	r := agentRun{kind: kind, input: loop.Input{ID: state.Run + "-resumed", Messages: state.Messages, Resume: &loop.Resume{Of: state.Run}}, store: new(middleware.ApprovalStore), sink: sink}
 	r.store.Restore(state.Pending)
 	for _, p := range state.Pending {
 		r.store.Resolve(p.Call.ID, middleware.Approval{Decision: middleware.Approve})
@@ -130,38 +150,43 @@ func resumeRun(ctx context.Context, s store.Store, sink trace.Sink) error {
 	return d.Save(ctx, runState{Run: r.input.ID, Messages: slices.Concat(r.input.Messages, res.Messages)})
 }
 
-// suspended suspends a run in one process and resumes it in another. The traces are those of one
-// process, and, joined, that of a run that was never suspended.
+// suspended suspends a run in one process and resumes it in another, if the store can be opened twice, for each
+// kind of agent. The traces are those of one process, and, joined, that of a run that was never suspended.
 func suspended(w *world) {
-	w.run("suspend", w.traceFile("first"))
-	w.run("resume", w.traceFile("second"))
-	first, second := w.readTrace("first"), w.readTrace("second")
-
-	var memory store.Memory
-	var events trace.Memory
-	if err := errors.Join(suspendRun(w.Context(), &memory, &events), resumeRun(w.Context(), &memory, &events)); err != nil {
-		w.Fatalf("in one process: %v", err)
-	}
-	w.compare("the canonical traces of two processes, compared with those of one", trace.Canonical(events.Events()), trace.Canonical(slices.Concat(first, second)))
-
-	at := slices.IndexFunc(first, func(ev trace.Event) bool { _, ok := ev.Body.(trace.Suspended); return ok })
-	for ; at > 0; at-- { // the resumed run repeats what follows the response
-		if _, ok := first[at-1].Body.(trace.ModelResponse); ok {
-			break
+	s := w.open()
+	for _, kind := range append(preset.Names(), "", eachCall) {
+		var memory store.Memory
+		var first, second trace.Memory
+		if err := errors.Join(suspendRun(w.Context(), &memory, kind, &first), resumeRun(w.Context(), &memory, kind, &second)); err != nil {
+			w.Fatalf("the agent %q in one process: %v", kind, err)
 		}
-	}
-	w.compare("the joined trace of a suspended run", w.uninterrupted(), joined(first[:max(at, 0)], second))
+		var begin, end []trace.Event
+		if w.suite.InMemory {
+			var first, second trace.Memory
+			if err := errors.Join(suspendRun(w.Context(), s, kind, &first), resumeRun(w.Context(), s, kind, &second)); err != nil {
+				w.Fatalf("the agent %q: %v", kind, err)
+			}
+			begin, end = first.Events(), second.Events()
+		} else {
+			w.run("suspend", kind, w.traceFile("first"))
+			w.run("resume", kind, w.traceFile("second"))
+			begin, end = w.readTrace("first"), w.readTrace("second")
+		}
+		w.compare(fmt.Sprintf("the agent %q: the traces of two processes, compared with those of one", kind),
+			trace.Canonical(slices.Concat(first.Events(), second.Events())), trace.Canonical(slices.Concat(begin, end)))
+		w.compare(fmt.Sprintf("the agent %q: the joined trace of a suspended run", kind), w.uninterrupted(kind), trace.Join(begin, end))
 
-	var got, want runState
-	got, _, err := stateDocument(w.open()).Load(w.Context())
-	if err == nil {
-		want, _, err = stateDocument(&memory).Load(w.Context())
-	}
-	if err != nil {
-		w.Fatalf("the final state: %v", err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		w.Errorf("the final state (-in memory +stored):\n%s", diff)
+		var got, want runState
+		got, _, err := stateDocument(s, kind).Load(w.Context())
+		if err == nil {
+			want, _, err = stateDocument(&memory, kind).Load(w.Context())
+		}
+		if err != nil {
+			w.Fatalf("the final state: %v", err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.Errorf("the final state of the agent %q (-in memory +stored):\n%s", kind, diff)
+		}
 	}
 }
 
@@ -221,14 +246,8 @@ func killedRun(w *world) {
 	_ = cmd.Wait() // it was killed
 	w.run("continue", w.traceFile("second"))
 	first, second := w.readTrace("first"), w.readTrace("second")
-	at := len(first)
-	for ; at > 0; at-- { // the continued run repeats what follows the last complete step
-		if _, ok := first[at-1].Body.(trace.StepEnd); ok {
-			break
-		}
-	}
-	want := w.uninterrupted()
-	w.compare("the joined trace of a killed run", want, joined(first[:at], second))
+	want := w.uninterrupted("")
+	w.compare("the joined trace of a killed run", want, trace.Join(first, second))
 	messages, err := (&middleware.StoreLog{Store: w.open(), Name: logName}).Load(w.Context())
 	if err != nil {
 		w.Fatal(err)
@@ -252,60 +271,20 @@ func conversation(events []trace.Event) (all []llm.Message) {
 	return all
 }
 
-// joined returns the canonical trace of one run from the beginning of a run and another run that
-// continues it. The second run has its own run.start and model.config, counts its steps from 0 (or from
-// -1 for the calls that it resumes), has the whole conversation in its first request, and has only its own
-// counts in run.end.
-func joined(first, second []trace.Event) []trace.Event {
-	all := slices.Clone(first)
-	var base, calls int // the step and the number of model calls of the first run
-	var usage llm.Usage
-	for _, ev := range first {
-		base = max(base, ev.Step)
-		if b, ok := ev.Body.(trace.ModelResponse); ok {
-			calls++
-			usage = usage.Add(b.Usage)
-		}
-	}
-	known := len(conversation(first))
-	resumes := false
-	for _, ev := range second {
-		if ev.Run = first[0].Run; ev.Step >= 0 || resumes {
-			ev.Step += base + 1
-		}
-		switch b := ev.Body.(type) {
-		case trace.RunStart, trace.ModelConfig:
-			continue
-		case trace.Resumed:
-			resumes = true
-			continue
-		case trace.StepStart:
-			if resumes { // the calls were the rest of a step
-				all = append(all, trace.Event{Run: ev.Run, Step: base, Body: trace.StepEnd{}})
-				resumes = false
-			}
-		case trace.ModelRequest:
-			if b.PrefixMessages == 0 {
-				ev.Body = trace.ModelRequest{PrefixMessages: known, NewMessages: b.NewMessages[known:]}
-			}
-		case trace.RunEnd:
-			b.Steps += base + 1
-			b.ModelCalls += calls
-			b.Usage = usage.Add(b.Usage)
-			ev.Step, ev.Body = trace.NoStep, b
-		default:
-		}
-		all = append(all, ev)
-	}
-	return trace.Canonical(all)
-}
-
-// compare compares two traces in their text form.
+// compare compares two traces byte for byte, and reports the difference of their text forms.
 func (w *world) compare(what string, want, got []trace.Event) {
 	w.Helper()
-	if diff := cmp.Diff(trace.FormatText(want), trace.FormatText(got)); diff != "" {
-		w.Errorf("%s (-want +got):\n%s", what, diff)
+	if !bytes.Equal(appendTrace(want), appendTrace(got)) {
+		w.Errorf("%s (-want +got):\n%s", what, cmp.Diff(trace.FormatText(want), trace.FormatText(got)))
 	}
+}
+
+// appendTrace returns the lines of a trace file.
+func appendTrace(events []trace.Event) (lines []byte) {
+	for i := range events {
+		lines = append(events[i].AppendJSON(lines), '\n')
+	}
+	return lines
 }
 
 func (w *world) traceFile(name string) string { return filepath.Join(w.dir, name+".jsonl") }

@@ -1,0 +1,146 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/trace"
+)
+
+// continuable runs an agent, whose model continues the messages of the input. A tool starts another run, a
+// middleware makes a model call in the second step, and the call of b needs a decision.
+func continuable(t *testing.T, in loop.Input, decided string) (*loop.Result, []trace.Event) {
+	t.Helper()
+	var mem trace.Memory
+	clock := fake.NewClock()
+	responses := []fake.Response{calls("a#a1", "child#a2"), calls("a#a3{\"n\":1}", "b#a4"), calls("child#a5"), text("done")}
+	for i := range responses {
+		responses[i].Delay, responses[i].Usage = 10*time.Millisecond, llm.Usage{InputTokens: int64(10 + i), OutputTokens: 1}
+	}
+	known := func(list []llm.Message) (n int) {
+		for _, m := range list {
+			if m.Role == llm.RoleAssistant {
+				n++
+			}
+		}
+		return n
+	}
+	childModel := always("here")
+	child := newAgent(t, childModel, loop.Config{Sink: &mem, Clock: clock})
+	m := fake.NewModel(responses[known(in.Messages):]...)
+	m.Clock = clock
+	a := newAgent(t, m, loop.Config{
+		Sink: &mem, Clock: clock, System: "sys",
+		Tools: []loop.Tool{echo("a"), echo("b"), tool("child", func(ctx context.Context) (string, error) {
+			res, err := child.Run(ctx, loop.Prompt("where?"))
+			if err != nil {
+				return "", err
+			}
+			return res.Text, nil
+		})},
+		Middleware: []loop.Middleware{waits("b", &decided), named("sums", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
+			if known(s.History()) == 1 {
+				_, err = s.CallModel(ctx, summary(model(fake.Response{Text: "short", Usage: llm.Usage{InputTokens: 3}})))
+			}
+			return c, err
+		}})},
+	})
+	res, err := a.Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, mem.Events()
+}
+
+func compareJoined(t *testing.T, what string, want, got []trace.Event) {
+	t.Helper()
+	if diff := cmp.Diff(trace.FormatText(trace.Canonical(want)), trace.FormatText(got)); diff != "" {
+		t.Errorf("%s (-uninterrupted +joined):\n%s", what, diff)
+	}
+	if diff := cmp.Diff(got, trace.Canonical(got)); diff != "" {
+		t.Errorf("%s: the joined trace is not canonical (-got +canonical):\n%s", what, diff)
+	}
+}
+
+// A run that was killed after any event, and continued with the messages of its complete steps, has the
+// joined trace of a run that was not killed.
+func TestJoinKilled(t *testing.T) {
+	res, whole := continuable(t, loop.Prompt("go"), "approve")
+	joined := 0
+	for n := range len(whole) {
+		in := loop.Prompt("go")
+		complete := 0
+		for _, ev := range whole[:n] {
+			if _, ok := ev.Body.(trace.StepEnd); ok && ev.Run == whole[0].Run {
+				in.Messages = append(in.Messages, res.Steps[complete].Messages...)
+				complete++
+			}
+		}
+		if complete == len(res.Steps) {
+			break // there is nothing to continue
+		}
+		first := slices.Clone(whole[:n])
+		_, second := continuable(t, in, "approve")
+		compareJoined(t, fmt.Sprint("killed after ", n, " events"), whole, trace.Join(first, second))
+		if diff := cmp.Diff(whole[:n], first); diff != "" {
+			t.Errorf("Join changed its input (-want +got):\n%s", diff)
+		}
+		joined++
+	}
+	if joined < 30 {
+		t.Errorf("joined %d traces, want one for each event", joined)
+	}
+}
+
+// A run that is suspended, also twice, and resumed with a decision has the joined trace of a run with
+// that decision. The run that suspends again has the joined trace of one that suspends.
+func TestJoinSuspended(t *testing.T) {
+	for _, decided := range []string{"approve", "deny"} {
+		_, whole := continuable(t, loop.Prompt("go"), decided)
+		res, first := continuable(t, loop.Prompt("go"), "")
+		in := loop.Continue([]llm.Message{llm.User("go")}, res.Messages...)
+		in.Resume = &loop.Resume{Of: first[0].Run}
+		_, second := continuable(t, in, "")
+		again := trace.Join(first, second)
+		compareJoined(t, "suspended again", first, again)
+		in.Resume.Of = "another"
+		_, third := continuable(t, in, decided)
+		compareJoined(t, decided, whole, trace.Join(first, third))
+		compareJoined(t, decided+" after a second suspension", whole, trace.Join(again, third))
+	}
+}
+
+// A second run that does something else is joined as it is: it has another configuration, and other messages.
+func TestJoinOther(t *testing.T) {
+	_, first, err := ran(t, model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, System: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := first[:slices.IndexFunc(first, func(ev trace.Event) bool { _, ok := ev.Body.(trace.StepEnd); return ok })+1]
+	var mem trace.Memory
+	if _, err := newAgent(t, model(text("other")), loop.Config{System: "two", Sink: &mem}).Run(t.Context(), loop.Prompt("stop")); err != nil {
+		t.Fatal(err)
+	}
+	second := mem.Events()
+	got := trace.Join(killed, second)
+	configs, requests, ends := of[trace.ModelConfig](got), of[trace.ModelRequest](got), of[trace.RunEnd](got)
+	if len(configs) != 2 || configs[1].System.Text() != "two" || len(requests) != 2 || requests[1].PrefixMessages != 0 || len(requests[1].NewMessages) != 1 || len(ends) != 1 || ends[0].Steps != 2 || ends[0].ModelCalls != 2 {
+		t.Errorf("the joined trace:\n%s", trace.FormatText(got))
+	}
+	for what, lists := range map[string][2][]trace.Event{"nothing first": {nil, second}, "nothing second": {second, nil}, "no complete step": {first[:3], second}} {
+		if diff := cmp.Diff(trace.Canonical(second), trace.Join(lists[0], lists[1])); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	if got := trace.Join(nil, nil); len(got) != 0 {
+		t.Errorf("joined nothing: %v", got)
+	}
+}
