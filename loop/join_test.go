@@ -33,14 +33,17 @@ func continuable(t *testing.T, in loop.Input, decided string) (*loop.Result, []t
 		}
 		return n
 	}
-	childModel := always("here")
+	childModel, children := always("here"), 0
 	child := newAgent(t, childModel, loop.Config{Sink: &mem, Clock: clock})
 	m := fake.NewModel(responses[known(in.Messages):]...)
 	m.Clock = clock
 	a := newAgent(t, m, loop.Config{
 		Sink: &mem, Clock: clock, System: "sys",
 		Tools: []loop.Tool{echo("a"), echo("b"), tool("child", func(ctx context.Context) (string, error) {
-			res, err := child.Run(ctx, loop.Prompt("where?"))
+			children++
+			in := loop.Prompt("where?")
+			in.ID = fmt.Sprint("child ", children) // also in another process
+			res, err := child.Run(ctx, in)
 			if err != nil {
 				return "", err
 			}
@@ -116,6 +119,21 @@ func TestJoinSuspended(t *testing.T) {
 		compareJoined(t, decided, whole, trace.Join(first, third))
 		compareJoined(t, decided+" after a second suspension", whole, trace.Join(again, third))
 	}
+}
+
+// The runs of two processes are found among others, of which the trace has those of both.
+func TestJoinAmongOthers(t *testing.T) {
+	_, whole := continuable(t, loop.Prompt("go"), "approve")
+	res, first := continuable(t, loop.Prompt("go"), "")
+	in := loop.Continue([]llm.Message{llm.User("go")}, res.Messages...)
+	in.Resume = &loop.Resume{Of: first[0].Run}
+	_, second := continuable(t, in, "approve")
+	other := []trace.Event{{Run: "other", Step: trace.NoStep, Body: trace.RunStart{}}, {Run: "other", Step: trace.NoStep, Body: trace.RunEnd{}}}
+	later := slices.Clone(other)
+	for i := range later {
+		later[i].Run = "later"
+	}
+	compareJoined(t, "among others", slices.Concat(other, whole, later), trace.Join(slices.Concat(other, first), slices.Concat(other, second)))
 }
 
 // A second run that does something else is joined as it is: it has another configuration, and other messages.

@@ -453,3 +453,12 @@ func TestHistoryProperties(t *testing.T) {
 		}
 	})
 }
+
+// The calls of the first message are open, too.
+func TestOpenFirstMessage(t *testing.T) {
+	h := history.New("h")
+	h.Append(llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}), history.Meta{})
+	if turn, calls := h.Open(); turn != 0 || len(calls) != 1 || calls[0].ID != "c1" {
+		t.Errorf("Open = %d, %v, want the call c1 of message 0", turn, calls)
+	}
+}
