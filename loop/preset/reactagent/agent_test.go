@@ -521,7 +521,7 @@ func TestCompactNothing(t *testing.T) {
 	thread := []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}
 	kept := func() *broken {
 		b := &broken{}
-		if err := b.Save(t.Context(), "t", thread); err != nil {
+		if err := errors.Join(b.Save(t.Context(), "t", thread), b.Save(t.Context(), "", thread)); err != nil {
 			t.Fatal(err)
 		}
 		return b
@@ -532,7 +532,7 @@ func TestCompactNothing(t *testing.T) {
 		thread             string
 		turn               fake.Response
 	}{
-		"no name":         {thread: ""},
+		"no name":         {thread: "", turn: text("short")}, // also if the memory has such a thread
 		"no thread":       {thread: "u"},
 		"no summaries":    {thread: "t", cfg: reactagent.DeepConfig{NoSummary: true}},
 		"not loaded":      {thread: "t", load: true},
