@@ -66,7 +66,7 @@ var (
 // table has a row for each package, and no other row. An import without a row fails the test.
 var table = []packageRule{
 	{
-		name: "internal/atomicfile", does: "replaces files so that the old or the new content is there",
+		name: "internal/atomicfile", does: "writes files of users: the old or the new content is there, and no link is followed",
 	},
 	{
 		name: "internal/bubble", does: "contract suites in bubbles of `testing/synctest`",
@@ -430,7 +430,7 @@ var table = []packageRule{
 	{
 		name: "cassettes", does: "a transport and a proxy that record and replay; options; `ForTest`",
 		not:      "models",
-		packages: []string{"cassettes/recording", "cassettes/internal/...", "cassettes/redact"},
+		packages: []string{"internal/atomicfile", "cassettes/recording", "cassettes/internal/...", "cassettes/redact"},
 	},
 	{
 		name: "cassettes/convert", does: "other recorders' formats",
@@ -514,8 +514,8 @@ var table = []packageRule{
 	},
 	{
 		name: "cmd/looptape/internal/cli", does: "what commands share: arguments, flags, files, tables, exit status",
-		packages: []string{"cassettes/...", "loop/scenario", "trace/importer", "cmd/looptape/internal/cli/clitest"},
-		modules:  []string{"github.com/spf13/cobra", tableWriter},
+		packages: []string{"internal/atomicfile", "cassettes/...", "loop/scenario", "trace/importer", "cmd/looptape/internal/cli/clitest"},
+		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", tableWriter},
 	},
 	{
 		name: "cmd/looptape/internal/cli/clitest", does: "a terminal for the tests of commands",

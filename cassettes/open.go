@@ -116,8 +116,8 @@ func UpdateChecksums(name string, text []byte) (updated []byte, changed []string
 }
 
 // Replace atomically replaces the file with text. A file keeps its mode, a symbolic link
-// keeps its place, and a file that is not regular, such as a pipe, is written to. It
-// returns [ErrLocked] if a recording of the file is in progress.
+// keeps its place. It returns an error if path is not a regular file, and [ErrLocked] if a
+// recording of the file is in progress.
 func Replace(path string, text []byte) error { return tape.Replace(path, text) }
 
 // Errors of cassette files. They are wrapped in a [*FormatError] or an error with the

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"github.com/looptape/looptape/cassettes/recording"
 	"os"
 	"path/filepath"
+
+	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/atomicfile"
 )
 
 // Usage lists the interactions that a replay used. A report is a file with one Usage per
@@ -27,7 +29,7 @@ func (c *Cassette) Report(path string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	f, err := atomicfile.Open(path, os.O_CREATE|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}

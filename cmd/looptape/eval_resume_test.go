@@ -185,7 +185,7 @@ func TestEvalScoreResumeRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"--resume":                  "looptape: --resume needs a score file: set -o\n",
 		"--resume -o part.jsonl":    "looptape: part.jsonl.resume: another process is using this journal: ",
-		"--resume -o no/part.jsonl": "looptape: open no/part.jsonl.resume: no such file or directory\n",
+		"--resume -o no/part.jsonl": "looptape: --output: no/part.jsonl: no file can be created in its folder: no such file or directory\n",
 		"--resume -o mine.jsonl":    "looptape: mine.jsonl.resume: not a journal of looptape eval score --resume",
 	} {
 		r.write("mine.jsonl.resume", "my notes")

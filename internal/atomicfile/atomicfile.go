@@ -1,10 +1,11 @@
-// Package atomicfile replaces files so that a reader, or a program that starts after a crash, sees
-// the old or the new content.
+// Package atomicfile writes files for users. It replaces a file so that a reader, or a program that
+// starts after a crash, sees the old or the new content.
 package atomicfile
 
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,24 +18,19 @@ const Private fs.FileMode = 0o600
 // Replace writes a new file with a mode and renames it to path when it is on disk. Mode 0 means that
 // of the old file, or the default mode if there is none. Replace follows symbolic links. The
 // function naming returns the name of the new file, which must not exist; see [RandomName]. After
-// an error the file at path is the old or the new one. A path that is not a regular file, such as
-// a pipe, is written to directly.
+// an error the file at path is the old or the new one. It returns an error, without calling write, if
+// path is not a regular file.
 func Replace(path string, mode fs.FileMode, naming func(path string) (string, error), write func(io.Writer) error) error {
-	if info, err := os.Stat(path); err == nil {
-		if mode = cmp.Or(mode, info.Mode()); !info.Mode().IsRegular() {
-			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			if err != nil {
-				return err
-			}
-			return errors.Join(write(f), f.Close())
-		}
+	old, err := check(path)
+	if err != nil {
+		return err
 	}
 	path = Target(path)
 	name, err := naming(path)
 	if err != nil {
 		return err
 	}
-	f, err := temporary(name, mode)
+	f, err := temporary(name, cmp.Or(mode, old))
 	if err != nil {
 		return err
 	}
@@ -46,6 +42,75 @@ func Replace(path string, mode fs.FileMode, naming func(path string) (string, er
 		return errors.Join(err, os.Remove(name))
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// Check returns an error if path exists and is not a regular file, such as a folder, a pipe or a
+// device. It follows symbolic links. A command calls it before its work.
+func Check(path string) error {
+	_, err := check(path)
+	return err
+}
+
+// check returns the mode of the file, or 0 if there is none.
+func check(path string) (fs.FileMode, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, nil //nolint:nilerr // writing reports it
+	}
+	return info.Mode(), regular("write", path, info)
+}
+
+func regular(op, path string, info fs.FileInfo) error {
+	kind := "not a regular file"
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		kind = "a folder"
+	case mode&fs.ModeSymlink != 0:
+		kind = "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a named pipe"
+	case mode&fs.ModeDevice != 0:
+		kind = "a device"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
+	}
+	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it is %s: name a regular file or a new one", kind)}
+}
+
+// Open opens a regular file for reading and writing. It does not follow a symbolic link at the end
+// of path. The flag is 0, [os.O_CREATE], [os.O_APPEND] or both. The mode is that of a new file; 0
+// means the default mode.
+func Open(path string, flag int, mode fs.FileMode) (*os.File, error) {
+	for range maxLinks { // other processes may create and remove the file meanwhile
+		info, err := os.Lstat(path)
+		if err != nil && (!errors.Is(err, fs.ErrNotExist) || flag&os.O_CREATE == 0) {
+			return nil, err
+		}
+		if err != nil {
+			f, err := os.OpenFile(path, os.O_RDWR|os.O_EXCL|flag, cmp.Or(mode, 0o666))
+			if !errors.Is(err, fs.ErrExist) {
+				return f, err
+			}
+			continue
+		}
+		if err := regular("open", path, info); err != nil {
+			return nil, err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR|flag&^os.O_CREATE, 0)
+		if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0 {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if opened, err := f.Stat(); err == nil && os.SameFile(opened, info) {
+			return f, nil
+		}
+		_ = f.Close() // nothing was written
+	}
+	return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("another program replaces the file again and again")}
 }
 
 // RandomName returns a new name in the folder of path.

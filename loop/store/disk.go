@@ -178,7 +178,7 @@ func (d *Disk) locked(ctx context.Context, f func() error) error {
 // openLock opens the lock of the folder. It creates both if they do not exist.
 func (d *Disk) openLock() (*os.File, error) {
 	name := filepath.Join(d.Dir, lockName)
-	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, atomicfile.Private)
+	lock, err := atomicfile.Open(name, os.O_CREATE, atomicfile.Private)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return lock, err
 	}
@@ -189,5 +189,5 @@ func (d *Disk) openLock() (*os.File, error) {
 	if err := atomicfile.SyncFolders(d.Dir, known); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(name, os.O_RDWR|os.O_CREATE, atomicfile.Private)
+	return atomicfile.Open(name, os.O_CREATE, atomicfile.Private)
 }

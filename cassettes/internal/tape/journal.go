@@ -64,15 +64,15 @@ func frameLine(text []byte) []byte {
 // CreateJournal starts a recording. It returns an error if an unfinished journal has
 // interactions.
 func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, &fs.PathError{Op: "record", Path: path, Err: errors.New("the path is a directory: name a file in it")}
+	if err := atomicfile.Check(path); err != nil {
+		return nil, err
 	}
 	folder := filepath.Dir(path)
 	known := atomicfile.ExistingFolder(folder)
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(JournalPath(path), os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := atomicfile.Open(JournalPath(path), os.O_CREATE, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +98,10 @@ func resetJournal(f *os.File) error {
 	text, err := io.ReadAll(f)
 	if err != nil {
 		return err
+	}
+	start := text[:min(len(text), len(framePrefix))]
+	if !strings.HasPrefix(framePrefix, string(start)) {
+		return fmt.Errorf("%s: not the journal of a recording: move the file, or record to another cassette", f.Name())
 	}
 	if hasFrames(text) {
 		left, err := parseJournal(f.Name(), text)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/looptape/looptape/internal/atomicfile"
 	"github.com/looptape/looptape/internal/lockfile"
@@ -17,7 +16,7 @@ func Replace(path string, text []byte) error {
 		_, err := to.Write(text)
 		return err
 	}
-	j, err := os.OpenFile(JournalPath(path), os.O_RDWR, 0)
+	j, err := atomicfile.Open(JournalPath(path), 0, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return atomicfile.Replace(path, 0, atomicfile.RandomName, write)
 	}

@@ -37,7 +37,7 @@ read or written.`,
 	v := converter{w: w}
 	f := c.Flags()
 	f.StringVar(&v.to, "to", "", "output `format`")
-	f.StringVarP(&v.out, "output", "o", "", "output `file`")
+	cli.OutputFlag(c, &v.out, "output", "output `file`")
 	f.BoolVar(&v.omitUnanswered, "omit-unanswered", false, "omit requests without a response if the format cannot represent them")
 	cli.SecretFlags(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail

@@ -45,6 +45,9 @@ type scrubber struct {
 }
 
 func (v *scrubber) files(names []string) error {
+	if err := v.w.CheckOutputs(names...); err != nil {
+		return err
+	}
 	remain, unreadable := false, false
 	for _, name := range names {
 		left, err := v.file(name)

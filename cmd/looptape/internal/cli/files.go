@@ -15,6 +15,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
 	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/atomicfile"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -137,8 +138,12 @@ func (w *World) ReadScenario(name string) (src []byte, f *scenario.File, err err
 	return src, f, err
 }
 
-// Replace replaces a file with the written content.
-func Replace(name string, write func(io.Writer) error) error {
+// Output replaces a file with what write writes. If the name is empty or that of standard output,
+// it calls write with standard output.
+func (w *World) Output(name string, write func(io.Writer) error) error {
+	if name == "" || w.isOut(name) {
+		return write(w.Out)
+	}
 	var text bytes.Buffer
 	if err := write(&text); err != nil {
 		return err
@@ -146,12 +151,38 @@ func Replace(name string, write func(io.Writer) error) error {
 	return cassettes.Replace(name, text.Bytes())
 }
 
-// Output calls write with standard output, or replaces a file if name is not empty.
-func (w *World) Output(name string, write func(io.Writer) error) error {
-	if name != "" {
-		return Replace(name, write)
+// CheckOutputs returns an error if a file cannot be replaced. It changes none of them. Commands call
+// it before their work; see [OutputFlag].
+func (w *World) CheckOutputs(names ...string) error {
+	for _, name := range names {
+		if name == "" || w.isOut(name) {
+			continue
+		}
+		if err := atomicfile.Check(name); err != nil {
+			return err
+		}
+		if _, err := atomicfile.RandomName(atomicfile.Target(name)); err != nil {
+			if temporary, ok := errors.AsType[*fs.PathError](err); ok {
+				err = temporary.Err
+			}
+			return fmt.Errorf("%s: no file can be created in its folder: %w", name, err)
+		}
 	}
-	return write(w.Out)
+	return nil
+}
+
+// isOut reports whether name is the file of standard output.
+func (w *World) isOut(name string) bool {
+	f, ok := w.Out.(*os.File)
+	if !ok {
+		return false
+	}
+	out, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(name)
+	return err == nil && os.SameFile(out, info)
 }
 
 // Meter shows the progress of reading files on a terminal, from the second second on. It is safe

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spf13/pflag"
+
 	"github.com/looptape/looptape/cassettes"
 )
 
@@ -19,6 +21,7 @@ func Execute(root *cobra.Command, args []string, w *World) Status {
 	root.SetOut(w.Out)
 	root.SetErr(w.Err)
 	root.SetArgs(args)
+	root.PersistentPreRunE = w.checkOutputFlags
 	err := root.ExecuteContext(context.Background())
 	status, ok := errors.AsType[Status](err)
 	if err != nil && !ok {
@@ -118,7 +121,24 @@ func SecretFlags(c *cobra.Command, o *cassettes.Options) {
 	c.Flags().StringArrayVar(&o.NotSecret, "not-secret", nil, "`name` of a header or field whose value is not a secret (repeatable)")
 }
 
-// OutputFlag adds the flag for an output file.
-func OutputFlag(c *cobra.Command, to *string, description string) {
-	c.Flags().StringVarP(to, "output", "o", "", description)
+// outputAnnotation marks the flags of output files.
+const outputAnnotation = "output file"
+
+// OutputFlag adds a flag for an output file. Execute checks it by [World.CheckOutputs]. The short
+// form of the flags output and out is -o.
+func OutputFlag(c *cobra.Command, to *string, name, description string) {
+	short := map[string]string{"output": "o", "out": "o"}[name]
+	c.Flags().StringVarP(to, name, short, "", description)
+	c.Flags().Lookup(name).Annotations = map[string][]string{outputAnnotation: nil}
+}
+
+func (w *World) checkOutputFlags(c *cobra.Command, _ []string) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if _, ok := f.Annotations[outputAnnotation]; ok && err == nil {
+			if err = w.CheckOutputs(f.Value.String()); err != nil {
+				err = fmt.Errorf("--%s: %w", f.Name, err)
+			}
+		}
+	})
+	return err
 }

@@ -67,8 +67,8 @@ read.`,
 	f.StringArrayVar(&g.Metrics, "metric", nil, "`metric` to compare (repeatable; default: all)")
 	f.StringArrayVar(&g.Lower, "lower", nil, "`metric` where less is better (repeatable)")
 	f.StringArrayVar(&g.MustPass, "must-pass", nil, "`case` that must pass (repeatable)")
-	f.StringVar(&g.junit, "junit", "", "also write JUnit XML to this `file`")
-	f.StringVar(&g.markdown, "markdown", "", "also write Markdown to this `file`")
+	cli.OutputFlag(c, &g.junit, "junit", "also write JUnit XML to this `file`")
+	cli.OutputFlag(c, &g.markdown, "markdown", "also write Markdown to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		g.Seed = *seed
 		set, err := g.rows.set(w, args, false)
@@ -77,6 +77,11 @@ read.`,
 		}
 		if err := g.settle(c, set); err != nil {
 			return err
+		}
+		if g.update {
+			if err := w.CheckOutputs(g.baseline); err != nil {
+				return err
+			}
 		}
 		r, err := scoreSet(c.Context(), w, set)
 		if err != nil {
@@ -130,7 +135,7 @@ func gate(w *cli.World, r *evals.Result, g *gateFlags, format string) error {
 		if to.name == "" {
 			continue
 		}
-		if err := cli.Replace(to.name, to.write); err != nil {
+		if err := w.Output(to.name, to.write); err != nil {
 			return err
 		}
 	}
@@ -165,7 +170,7 @@ func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := cli.Replace(g.baseline, b.Write); err != nil {
+	if err := w.Output(g.baseline, b.Write); err != nil {
 		return err
 	}
 	w.ResultLine(fmt.Sprintf("%s of %s: written to %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), g.baseline), true)

@@ -23,7 +23,8 @@ Exit status: 0, or 2 if the files cannot be read or merged.`,
 		Example: "  looptape eval merge -o all.jsonl scores-1.jsonl scores-2.jsonl",
 		Args:    cli.NeedFiles,
 	}
-	out := c.Flags().StringP("output", "o", "", "output `file` (default: standard output)")
+	var out string
+	cli.OutputFlag(c, &out, "output", "output `file` (default: standard output)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		var list []*evals.Result
 		for _, name := range args {
@@ -37,7 +38,7 @@ Exit status: 0, or 2 if the files cannot be read or merged.`,
 		if err != nil {
 			return fmt.Errorf("the score files overlap or do not match: %w", err)
 		}
-		return w.Output(*out, merged.Write)
+		return w.Output(out, merged.Write)
 	}
 	return c
 }

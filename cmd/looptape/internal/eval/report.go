@@ -62,7 +62,7 @@ FILE is a suite and BASE is not, the suite's scorers score both.
 	r.rows.of(c)
 	f := c.Flags()
 	f.StringVar(&r.against, "against", "", "set of runs to compare with: file, folder or suite `BASE`")
-	f.StringVarP(&r.out, "output", "o", "", "output `file` (default: standard output)")
+	cli.OutputFlag(c, &r.out, "output", "output `file` (default: standard output)")
 	f.IntVar(&r.max, "cases", 20, "tables and Markdown: number of listed cases of each kind; 0 lists all")
 	r.page.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

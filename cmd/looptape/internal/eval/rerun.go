@@ -68,7 +68,7 @@ a program or the model failed; 2 if a record could not be read.`,
 	f.StringVar(&v.unknown, "unknown", "stop", "with --model: `action` for a call that is not recorded: stop or error")
 	f.StringArrayVar(&v.ignore, "ignore", nil, "value to ignore in results, or with --model in arguments: a JSON `pointer` with * for any name, or TOOL=pointer (repeatable)")
 	f.BoolVar(&v.compare.IgnoreSpace, "ignore-space", false, "ignore white space in this comparison")
-	f.StringVarP(&v.output, "output", "o", "", "trace `file` for the reruns")
+	cli.OutputFlag(c, &v.output, "output", "trace `file` for the reruns")
 	v.format = cli.FormatFlag(c, "table", "json", "jsonl")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		v.models = graders{w: w, recordCommand: v.recordCommand(args), record: v.recording}
@@ -232,7 +232,7 @@ func (v *rerunner) recorded(reruns func(*trace.Writer) error) error {
 	if v.output == "" {
 		return reruns(nil)
 	}
-	return cli.Replace(v.output, func(out io.Writer) error {
+	return v.w.Output(v.output, func(out io.Writer) error {
 		sink := trace.NewWriter(out, trace.Header{Writer: "looptape " + v.w.Version()})
 		return errors.Join(reruns(sink), sink.Close())
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/internal/atomicfile"
 	"github.com/looptape/looptape/internal/lockfile"
 )
 
@@ -30,7 +31,7 @@ func openJournal(w *cli.World, name string) (*resuming, error) {
 	if name == "" {
 		return nil, errors.New("--resume needs a score file: set -o")
 	}
-	f, err := os.OpenFile(name+journalEnd, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // same mode as the score file
+	f, err := atomicfile.Open(name+journalEnd, os.O_CREATE, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func scoreTo(w *cli.World, c *cobra.Command, set *runSet, name string, resume bo
 	}
 	r, err := scoreSet(c.Context(), w, set)
 	if err == nil && name != "" {
-		err = cli.Replace(name, r.Write)
+		err = w.Output(name, r.Write)
 	}
 	stopped := errors.Is(err, context.Canceled)
 	switch {

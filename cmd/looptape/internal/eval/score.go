@@ -47,7 +47,8 @@ scores a changed file again.
 		Args:    cli.NeedFiles,
 	}
 	format := cli.FormatFlag(c, "table", "json", "jsonl")
-	out := c.Flags().StringP("output", "o", "", "score `file` to write")
+	var out string
+	cli.OutputFlag(c, &out, "output", "score `file` to write")
 	record := c.Flags().Bool("record", false, "send requests to the grading models and record the responses; needs their keys")
 	resume := c.Flags().Bool("resume", false, "continue an interrupted command; needs -o")
 	seed := seedFlag(c)
@@ -64,8 +65,8 @@ scores a changed file again.
 		if *record && len(set.graders.tapes) == 0 {
 			return errors.New("--record: no scorer has a grader with a cassette: use a suite that has one")
 		}
-		set.Brief = *out == "" && *format != "jsonl"
-		r, err := scoreTo(w, c, set, *out, *resume)
+		set.Brief = out == "" && *format != "jsonl"
+		r, err := scoreTo(w, c, set, out, *resume)
 		if err != nil {
 			return err
 		}

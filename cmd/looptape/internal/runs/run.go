@@ -3,9 +3,10 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +45,7 @@ is violated or a request does not match the script, 2 if a file cannot be read.`
 	var p player
 	c.Flags().BoolVar(&p.update, "update", false, "write the traces into the files as expected traces")
 	c.Flags().BoolVar(&p.show, "print", false, "print each trace, including expected ones")
-	c.Flags().StringVar(&p.record, "record", "", "also write the runs to this trace `file`")
+	cli.OutputFlag(c, &p.record, "record", "also write the runs to this trace `file`")
 	c.Flags().BoolVar(&p.nonStreaming, "non-streaming", false, "run again with non-streaming models and compare (INV-12)")
 	p.format = cli.FormatFlag(c, "text", "json")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -78,27 +79,29 @@ type played struct {
 }
 
 func (p *player) play(c *cobra.Command, w *cli.World, args []string) error {
-	var sink *trace.Writer
-	if p.record != "" {
-		f, err := os.Create(p.record)
-		if err != nil {
+	if p.update {
+		if err := w.CheckOutputs(args...); err != nil {
 			return err
 		}
-		sink = trace.NewWriter(f, trace.Header{Writer: "looptape " + w.Version()})
-		defer func() { _ = f.Close() }() // Flush reported the error
 	}
 	failed, unreadable := false, false
-	for i, name := range args {
-		out := p.one(c, w, name, sink, i)
-		failed, unreadable = failed || !out.OK && !out.unreadable, unreadable || out.unreadable
-		p.print(w, out, len(args) > 1)
-	}
-	if sink != nil {
-		if err := sink.Flush(); err != nil {
-			return fmt.Errorf("%s: %w", p.record, err)
+	each := func(sink *trace.Writer) {
+		for i, name := range args {
+			out := p.one(c, w, name, sink, i)
+			failed, unreadable = failed || !out.OK && !out.unreadable, unreadable || out.unreadable
+			p.print(w, out, len(args) > 1)
 		}
 	}
-	return cli.Result(failed, unreadable)
+	if p.record == "" {
+		each(nil)
+		return cli.Result(failed, unreadable)
+	}
+	err := w.Output(p.record, func(out io.Writer) error {
+		sink := trace.NewWriter(out, trace.Header{Writer: "looptape " + w.Version()})
+		each(sink)
+		return sink.Flush()
+	})
+	return cmp.Or(err, cli.Result(failed, unreadable))
 }
 
 func (p *player) one(c *cobra.Command, w *cli.World, name string, sink *trace.Writer, index int) played {

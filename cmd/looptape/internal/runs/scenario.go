@@ -3,11 +3,11 @@ package runs
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
@@ -37,17 +37,17 @@ Exit status: 0, or 2 if the run is not found or cannot be read.`,
 		Args:    cli.NeedArguments(1, "one file, or -"),
 	}
 	run := c.Flags().String("run", "", "`name` of the run (default: the first run)")
-	to := c.Flags().StringP("out", "o", "", "output `file` (default: standard output)")
+	var to string
+	cli.OutputFlag(c, &to, "out", "output `file` (default: standard output)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		made, err := scenarioFrom(w, args[0], *run)
 		if err != nil {
 			return err
 		}
-		if *to != "" {
-			return cassettes.Replace(*to, made)
-		}
-		w.Print(made)
-		return nil
+		return w.Output(to, func(out io.Writer) error {
+			_, err := out.Write(made)
+			return err
+		})
 	}
 	return c
 }

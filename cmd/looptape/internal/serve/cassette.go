@@ -49,7 +49,7 @@ file was not replaced; 2 if the recording or the program could not start.`,
 	}
 	v := cassetteServer{command: command{Command: c, w: w}, opts: cassettes.Options{Mode: cassettes.Record}}
 	f := c.Flags()
-	cli.OutputFlag(c, &v.file, "cassette `file` to write")
+	f.StringVarP(&v.file, "output", "o", "", "cassette `file` to write") // a new folder is created
 	f.StringArrayVar(&v.upstreams, "upstream", nil, "server `NAME=URL` (repeatable)")
 	v.addrFlag()
 	ignoreFlag(c, &v.opts)
@@ -86,7 +86,7 @@ the program could not start.`,
 	f.StringArrayVar(&v.upstreams, "upstream", nil, "server `NAME=URL` in addition to those in the cassette (repeatable)")
 	f.Float64Var(&v.opts.DelayFactor, "delay-factor", 0, "`factor` for the recorded delays of responses (default 0: no delays)")
 	f.BoolVar(&v.opts.AllowUnused, "allow-unused", false, "accept unused interactions")
-	f.StringVar(&v.report, "report", "", "append the used interactions to this `file`, for looptape cassette verify --used")
+	cli.OutputFlag(c, &v.report, "report", "append the used interactions to this `file`, for looptape cassette verify --used")
 	v.addrFlag()
 	ignoreFlag(c, &v.opts)
 	cli.SecretFlag(c, &v.opts)

@@ -5,9 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -60,7 +59,7 @@ is any other than 0.`,
 	f := c.Flags()
 	v.addrFlag()
 	f.StringArrayVar(&v.quirks, "quirk", nil, "quirk `ID[:FORM][@RESPONSE]` of the responses (repeatable)")
-	f.StringVar(&v.report, "report", "", "write the report to this `file` as JSON")
+	cli.OutputFlag(c, &v.report, "report", "write the report to this `file` as JSON")
 	f.StringVar(&v.key, "key", "", "`key` to accept (default: any key)")
 	f.StringArrayVar(&v.models, "model", nil, "model `name` to accept (repeatable; default: all)")
 	f.StringArrayVar(&v.suppress, "suppress", nil, "accept violations of an invariant, `INV-05=reason` (repeatable)")
@@ -105,11 +104,6 @@ func (v *server) start(args []string) error {
 	if err != nil {
 		return err
 	}
-	if v.report != "" {
-		if err := canWrite(v.report); err != nil { // fail now, not after serving
-			return err
-		}
-	}
 	if v.all {
 		return v.playAll(cfg, args)
 	}
@@ -137,7 +131,7 @@ func addUntested(r *wire.Report) (untested bool) {
 // test what it should.
 func (v *server) writeReport(report any, ok, incomplete bool) error {
 	if v.report != "" {
-		if err := writeJSON(v.w, v.report, report); err != nil {
+		if err := v.w.Output(v.report, func(to io.Writer) error { return cli.WriteJSON(to, report) }); err != nil {
 			return err
 		}
 	}
@@ -305,47 +299,4 @@ func (v *server) greet(name string, h wire.ServerInfo, started bool) error {
 	}
 	_, err := fmt.Fprint(v.w.Err, text)
 	return err
-}
-
-// canWrite returns an error if a file cannot be written. It does not change the file, and
-// creates none.
-func canWrite(name string) error {
-	_, missing := os.Stat(name)
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
-	if err != nil {
-		return err
-	}
-	err = f.Close()
-	if errors.Is(missing, fs.ErrNotExist) {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
-}
-
-// writeJSON writes a file with v on one line. If the file is standard output, it appends
-// to it.
-func writeJSON(w *cli.World, name string, v any) error {
-	if isOut(w, name) {
-		w.JSON(v)
-		return nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(cli.WriteJSON(f, v), f.Close())
-}
-
-// isOut reports whether name is the file of standard output.
-func isOut(w *cli.World, name string) bool {
-	f, ok := w.Out.(*os.File)
-	if !ok {
-		return false
-	}
-	out, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	info, err := os.Stat(name)
-	return err == nil && os.SameFile(out, info)
 }
