@@ -68,6 +68,12 @@ type Options struct {
 	// those of the cassette.
 	Upstreams map[string]string
 
+	// Token is the first element of each path that a [Proxy] accepts; empty means none.
+	Token string
+	// AllowOrigins are the origins of web pages that may use a [Proxy], such as
+	// http://localhost:5173, or * for any.
+	AllowOrigins []string
+
 	// Now returns the time of the recording; nil means [time.Now].
 	Now func() time.Time
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/internal/access"
 )
 
 // Proxy is an [http.Handler] that connects programs in any language to a cassette. It
@@ -22,13 +22,16 @@ import (
 // /session/SESSION/NAME/path in a session. The query of the server URL precedes the query
 // of each request. A redirect to one of the servers leads through the proxy.
 //
-// A request to a loopback address must have a loopback Host, so that no web page can use
-// the servers under another name.
+// A request to a loopback address must have a loopback Host, and no browser may have sent it for
+// a web page, unless Options.AllowOrigins has the page's origin: otherwise any page could spend
+// the keys of the program. With Options.Token, each path begins with /TOKEN. A refused request
+// gets status 403.
 //
 // The proxy answers a miss, and a request for an unknown server, with status 400, which
 // clients do not retry. The body has the error text. A Proxy is safe for use by many
 // goroutines.
 type Proxy struct {
+	access    access.Policy
 	upstreams map[string]*url.URL
 	reverse   httputil.ReverseProxy
 
@@ -40,7 +43,7 @@ type Proxy struct {
 // and, in a replay, those of the cassette. The log receives errors of interrupted
 // responses. It may be nil.
 func NewProxy(c *Cassette, log *log.Logger) (*Proxy, error) {
-	p := &Proxy{upstreams: map[string]*url.URL{}}
+	p := &Proxy{access: access.Policy{Token: c.opts.Token, AllowOrigins: c.opts.AllowOrigins}, upstreams: map[string]*url.URL{}}
 	for _, list := range []map[string]string{c.metadata.Upstreams, c.opts.Upstreams} {
 		for name, text := range list {
 			u, err := url.Parse(text)
@@ -63,7 +66,7 @@ func NewProxy(c *Cassette, log *log.Logger) (*Proxy, error) {
 }
 
 // Failures returns the errors of requests without a response, such as misses, and of
-// redirects to other servers. It does not include responses that were already missing in
+// redirects to other servers. It does not include those of web pages. It does not include responses that were already missing in
 // the recording.
 func (p *Proxy) Failures() []error {
 	p.mu.Lock()
@@ -76,17 +79,26 @@ func (p *Proxy) Names() []string { return slices.Sorted(maps.Keys(p.upstreams)) 
 
 // ServeHTTP implements [http.Handler].
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	in, err := p.access.Admit(w, r)
+	if err != nil {
+		if _, page := errors.AsType[*access.PageError](err); !page {
+			p.note(err)
+		}
+		writeError(w, http.StatusForbidden, "looptape_error", err)
+		return
+	}
+	if in == nil {
+		return
+	}
+	r = in
 	path := strings.TrimPrefix(r.URL.EscapedPath(), "/")
-	session, before := "", "/"
+	session, before := "", p.access.Prefix()+"/"
 	if kind, rest, ok := strings.Cut(path, "/"); ok && (kind == "session" || kind == "lane") { // the older name is still accepted
 		session, path, _ = strings.Cut(rest, "/")
-		before = "/" + kind + "/" + session + "/"
+		before += kind + "/" + session + "/"
 		session, _ = url.PathUnescape(session) // net/http has validated it
 	}
 	to, err := p.target(path, r.URL.RawQuery)
-	if err == nil {
-		err = checkHost(r)
-	}
 	if err != nil {
 		p.note(err)
 		writeError(w, http.StatusBadRequest, "looptape_error", err)
@@ -102,6 +114,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.redirect(resp, to, before)
 		if resp.Header.Get("Content-Type") == "" {
 			w.Header()["Content-Type"] = nil // net/http would guess one
+		}
+		if w.Header().Get("Access-Control-Allow-Origin") != "" { // the server's would be a second value
+			maps.DeleteFunc(resp.Header, func(name string, _ []string) bool { return strings.HasPrefix(name, "Access-Control-") })
 		}
 		return nil
 	}
@@ -211,20 +226,4 @@ func (p *Proxy) through(u *url.URL) (path string, found bool) {
 func belowOf(text, above, between string) (below string, found bool) {
 	below, found = strings.CutPrefix(text, above)
 	return below, found && (above == "" || below == "" || strings.HasPrefix(below, between))
-}
-
-// checkHost rejects a request to a loopback address with another Host. A web page could send
-// it after DNS rebinding.
-func checkHost(r *http.Request) error {
-	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !ok || !isLoopback(at.String()) || r.Host == "" || isLoopback(r.Host) {
-		return nil
-	}
-	return fmt.Errorf("the Host %q is not of this machine; ask for 127.0.0.1 or localhost", r.Host)
-}
-
-func isLoopback(host string) bool {
-	u := url.URL{Host: strings.ToLower(host)}
-	name := u.Hostname()
-	return name == "localhost" || strings.HasSuffix(name, ".localhost") || net.ParseIP(name).IsLoopback()
 }

@@ -163,12 +163,86 @@ func TestProxyHosts(t *testing.T) {
 	}
 	got, failed := passed(t, c, []string{"evil.example /a", "notlocalhost:80 /a", "10.0.0.1 /a", "127.0.0.1.evil.example /a"})
 	for _, text := range got {
-		if !strings.HasPrefix(text, "400 ") {
+		if !strings.HasPrefix(text, "403 ") {
 			t.Errorf("answered: %s", text)
 		}
 	}
 	if len(failed) != 4 || failed[0].Error() != `the Host "evil.example" is not of this machine; ask for 127.0.0.1 or localhost` {
 		t.Errorf("failures: %q", failed)
+	}
+}
+
+// With a token, only paths that begin with it are forwarded, and a redirect leads to such a path.
+func TestProxyToken(t *testing.T) {
+	c := open(t, filepath.Join(t.TempDir(), "p.tape"), cassettes.Options{
+		Mode: cassettes.Passthrough,
+		Transport: answering(func(r *http.Request) (*http.Response, error) {
+			resp := reply(r, strings.NewReader(r.URL.String()))
+			if strings.HasSuffix(r.URL.Path, "/moved") {
+				resp.StatusCode = http.StatusTemporaryRedirect
+				resp.Header.Set("Location", "/there")
+			}
+			return resp, nil
+		}),
+		Upstreams: upstreamsAt("http://one.example"),
+		Token:     "token",
+	})
+	got, failed := passed(t, c, []string{"/token/a/x", "/token/session/s/a/moved", "/a/x", "/tokens/a/x"})
+	want := []string{"200  http://one.example/x", "307 /token/session/s/a/there http://one.example/moved"}
+	if diff := cmp.Diff(want, got[:2]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, text := range got[2:] {
+		if !strings.HasPrefix(text, "403 ") || !strings.Contains(text, "does not begin with the token of this server") {
+			t.Errorf("without the token: %s", text)
+		}
+	}
+	if len(failed) != 2 {
+		t.Errorf("failures: %q", failed)
+	}
+}
+
+// A web page gets no response, unless its origin is allowed. Then it can read the response, whatever
+// pages the server allows.
+func TestProxyPages(t *testing.T) {
+	var sent int
+	c := open(t, filepath.Join(t.TempDir(), "p.tape"), cassettes.Options{
+		Mode: cassettes.Passthrough,
+		Transport: answering(func(r *http.Request) (*http.Response, error) {
+			sent++
+			resp := reply(r, strings.NewReader("text"))
+			resp.Header.Set("Access-Control-Allow-Origin", "https://console.example")
+			resp.Header.Set("Access-Control-Allow-Credentials", "true")
+			return resp, nil
+		}),
+		Upstreams:    upstreamsAt("http://one.example"),
+		AllowOrigins: []string{"http://page.example"},
+	})
+	p := proxy(t, c)
+	for origin, want := range map[string]int{"http://page.example": 200, "http://evil.example": 403} {
+		for _, method := range []string{http.MethodOptions, http.MethodPost} {
+			sent = 0
+			r := httptest.NewRequestWithContext(t.Context(), method, "/a/x", strings.NewReader("{}"))
+			r.Header.Set("Origin", origin)
+			w := httptest.NewRecorder()
+			p.ServeHTTP(w, r)
+			status, forwarded, allowed := want, 0, []string(nil)
+			if want == 200 {
+				allowed = []string{origin}
+				if method == http.MethodOptions {
+					status = 204
+				} else {
+					forwarded = 1
+				}
+			}
+			h := w.Header()
+			if diff := cmp.Diff(allowed, h.Values("Access-Control-Allow-Origin")); diff != "" || w.Code != status || sent != forwarded || h.Get("Access-Control-Allow-Credentials") != "" {
+				t.Errorf("%s from %s: status %d, %d forwarded, header %v (-want +got):\n%s", method, origin, w.Code, sent, h, diff)
+			}
+		}
+	}
+	if failed := p.Failures(); len(failed) > 0 {
+		t.Errorf("requests of web pages are failures of the program: %q", failed)
 	}
 }
 

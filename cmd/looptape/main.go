@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -30,6 +31,7 @@ func main() {
 		ErrTerminal: isatty.IsTerminal(os.Stderr.Fd()),
 		Build:       build,
 		Environ:     os.Environ,
+		Token:       rand.Text,
 		Interrupted: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		},

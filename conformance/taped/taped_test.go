@@ -114,7 +114,7 @@ func recordAndReplay(t *testing.T, looptape string, command []string, c node.Cas
 	t.Helper()
 	tape := filepath.Join(t.TempDir(), "c.tape")
 	scenario := filepath.Join(root, "fake", "wire", "testdata", "scenarios", "calls.yaml")
-	got := run(t, c, nil, append([]string{looptape, "serve", scenario, "--", looptape, "record", "-o", tape, "--"}, command...))
+	got := run(t, c, nil, append([]string{looptape, "serve", scenario, "--no-token", "--", looptape, "record", "-o", tape, "--"}, command...))
 	want := finished{Result: node.Result{ID: c.ID, Text: answer}}
 	if diff := cmp.Diff(want, got, ignoreStderr); diff != "" {
 		t.Fatalf("recorded (-want +got):\n%s\n%s", diff, got.stderr)

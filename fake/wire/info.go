@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 	"github.com/looptape/looptape/fake/wire/internal/strict"
+	"github.com/looptape/looptape/internal/access"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
 	"github.com/looptape/looptape/providers/openai/chat"
@@ -223,6 +225,25 @@ func (s *Server) serveUnmatched(w http.ResponseWriter, r *http.Request, known bo
 		e.Type = to.unknownType
 	}
 	writeError(w, e.Status, e.Body(to.Endpoint, ""))
+}
+
+// refuse refuses a request that the policy of access does not admit. One of a web page is none of the
+// client, so it is only a note.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if _, page := errors.AsType[*access.PageError](err); page {
+		s.mu.Lock()
+		if s.pages++; s.pages == 1 {
+			s.page = err.Error()
+		}
+		s.mu.Unlock()
+	} else {
+		served := "paths that begin with the token of its URL"
+		if !errors.Is(err, access.ErrToken) {
+			served = "requests to 127.0.0.1 or localhost"
+		}
+		s.addUnmatched(UnmatchedRequest{r.Method, r.URL.EscapedPath(), 1, served})
+	}
+	http.Error(w, err.Error(), http.StatusForbidden)
 }
 
 func (s *Server) addUnmatched(x UnmatchedRequest) {

@@ -107,19 +107,21 @@ func TestModelsEmpty(t *testing.T) {
 	}
 }
 
-// A browser gets the headers that let its page send requests and read responses. Other clients
-// do not get them.
+// A browser gets the headers that let a page with an allowed origin send requests and read responses.
+// Other clients do not get them, and other pages get status 403.
 func TestAllowOrigin(t *testing.T) {
-	s := wire.New(wire.Config{Model: fake.NewModel()})
+	s := wire.New(wire.Config{Model: fake.NewModel(), AllowOrigins: []string{"http://page"}})
 	for _, c := range []struct {
 		method, path, origin string
 		status               int
 		want                 [4]string
 	}{
-		{http.MethodOptions, "/openai/v1/chat/completions", "http://page", 204, [4]string{"*", "*", "GET, POST", "authorization,x-any"}},
-		{http.MethodPost, "/openai/v1/chat/completions", "http://page", 401, [4]string{"*", "*"}},
+		{http.MethodOptions, "/openai/v1/chat/completions", "http://page", 204, [4]string{"http://page", "*", "GET, POST", "authorization,x-any"}},
+		{http.MethodPost, "/openai/v1/chat/completions", "http://page", 401, [4]string{"http://page", "*"}},
+		{http.MethodPost, "/openai/v1/chat/completions", "http://other", 403, [4]string{}},
+		{http.MethodOptions, "/openai/v1/chat/completions", "http://other", 403, [4]string{}},
 		{http.MethodPost, "/openai/v1/chat/completions", "", 401, [4]string{}},
-		{http.MethodGet, "/health", "http://page", 204, [4]string{"*", "*"}},
+		{http.MethodGet, "/health", "http://page", 204, [4]string{"http://page", "*"}},
 		{http.MethodOptions, "/anthropic/v1/messages", "", 405, [4]string{}},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), c.method, c.path, http.NoBody)
@@ -135,7 +137,34 @@ func TestAllowOrigin(t *testing.T) {
 			t.Errorf("%s %s from %q: status %d (-want +got):\n%s", c.method, c.path, c.origin, w.Code, diff)
 		}
 	}
-	if r := s.Report(); len(r.UnmatchedRequests) != 1 {
+	r := s.Done()
+	if len(r.UnmatchedRequests) != 1 {
 		t.Errorf("the unmatched requests are %+v", r.UnmatchedRequests)
+	}
+	if want := []string{"Refused requests of web pages: 2. The first: a web page of \"http://other\" sent this request, which is refused: allow its origin with --allow-origin."}; !cmp.Equal(r.Notes, want) {
+		t.Errorf("the notes are %q", r.Notes)
+	}
+}
+
+// A server with a token serves the paths that begin with it, and describes them.
+func TestToken(t *testing.T) {
+	s := wire.New(wire.Config{Model: fake.NewModel(), Token: "abc"})
+	for path, want := range map[string]int{
+		"/abc/openai/v1/models": 401, "/openai/v1/models": 403, "/abcd/openai/v1/models": 403, "/ab/openai/v1/models": 403,
+		"/abc": 200, "/abc/": 200, "/": 403, "/health": 403, "/abc/health": 204, "//abc/health": 403, "/%61bc/health": 403, "/abc%2Fhealth": 403,
+	} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
+		if w.Code != want {
+			t.Errorf("%s: status %d, want %d: %s", path, w.Code, want, w.Body)
+		}
+		if w.Code == 200 && !strings.Contains(w.Body.String(), `"url":"http://example.com/abc"`) {
+			t.Errorf("%s: %s", path, w.Body)
+		}
+	}
+	for _, r := range s.Report().UnmatchedRequests {
+		if r.Served != "paths that begin with the token of its URL" {
+			t.Errorf("the unmatched request is %+v", r)
+		}
 	}
 }

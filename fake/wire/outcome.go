@@ -160,7 +160,8 @@ func (x *exchange) addSent(status int, rule string) int {
 	return a.first
 }
 
-// notes describes the requests that a client sent again although they got a response.
+// notes describes the requests that a client sent again although they got a response, and those of
+// web pages.
 func (s *Server) notes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,6 +175,9 @@ func (s *Server) notes() []string {
 	notes := []string{}
 	for _, a := range again {
 		notes = append(notes, fmt.Sprintf("Request %d came %d times without a change, the last time as request %d, although it got a response.", a.first, a.times, a.last))
+	}
+	if s.pages > 0 {
+		notes = append(notes, fmt.Sprintf("Refused requests of web pages: %d. The first: %s.", s.pages, s.page))
 	}
 	return notes
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/quirk"
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 	"github.com/looptape/looptape/fake/wire/internal/strict"
+	"github.com/looptape/looptape/internal/access"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/watch"
 )
@@ -39,6 +40,12 @@ type Config struct {
 	FindQuirks bool
 	// AllowUnused accepts responses and attempts that no request selected.
 	AllowUnused bool
+	// Token is the first element of each path; empty means none. Another request gets status
+	// 403.
+	Token string
+	// AllowOrigins are the origins of web pages that may send requests, such as
+	// http://localhost:5173, or * for any. Others get status 403.
+	AllowOrigins []string
 	// Suppress maps invariants that clients may break to the reason: INV-05 for a
 	// client that shortens its history.
 	Suppress map[string]string
@@ -64,6 +71,8 @@ type Server struct {
 	applicable map[string]bool // the quirks, if FindQuirks
 	unmatched  map[string]int  // index in the report, by method and path
 	inputs     inputs
+	pages      int      // refused requests of web pages
+	page       string   // why the first one was refused
 	models     []string // that have answered requests without a session; only appended to
 }
 
@@ -94,15 +103,21 @@ func New(cfg Config) *Server {
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if allowOrigin(w, r) {
+	in, err := s.access().Admit(w, r)
+	if err != nil {
+		s.refuse(w, r, err)
 		return
 	}
+	if in == nil {
+		return
+	}
+	r = in
 	switch r.URL.Path {
 	case "/health":
 		w.WriteHeader(http.StatusNoContent)
 		return
 	case "/":
-		writeJSON(w, s.Info("http://"+r.Host))
+		writeJSON(w, s.Info("http://"+r.Host+s.access().Prefix()))
 		_, _ = io.WriteString(w, "\n") // the client may have disconnected
 		return
 	}
@@ -118,22 +133,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.begin(w, e, session).serve(r)
 }
 
-// allowOrigin lets clients in browsers in, as the providers do. It responds to the
-// preflight request of a browser, and reports whether r is one.
-func allowOrigin(w http.ResponseWriter, r *http.Request) (done bool) {
-	if r.Header.Get("Origin") == "" {
-		return false
-	}
-	h := w.Header()
-	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "*")
-	if r.Method != http.MethodOptions {
-		return false
-	}
-	h.Set("Access-Control-Allow-Methods", "GET, POST")
-	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers")) // * excludes Authorization
-	w.WriteHeader(http.StatusNoContent)
-	return true
+func (s *Server) access() access.Policy {
+	return access.Policy{Token: s.cfg.Token, AllowOrigins: s.cfg.AllowOrigins}
 }
 
 // exchange is one request and its response.

@@ -30,7 +30,7 @@ func (r *Recording) Record(ctx context.Context, looptape string, program []strin
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "recorded.tape")
-	args := slices.Concat([]string{"serve", r.ScenarioPath(), "--allow-unused", "--expect-status", "0"}, r.Serve,
+	args := slices.Concat([]string{"serve", r.ScenarioPath(), "--no-token", "--allow-unused", "--expect-status", "0"}, r.Serve,
 		[]string{"--", looptape, "record", "-o", file, "--"}, program)
 	cmd := exec.CommandContext(ctx, looptape, args...)
 	var stderr bytes.Buffer

@@ -21,6 +21,7 @@ type World struct {
 	InTerminal, OutTerminal, ErrTerminal bool
 	Build                                *debug.BuildInfo // nil if unknown
 	Environ                              func() []string  // for programs that a command starts
+	Token                                func() string    // unguessable letters and digits
 	// Interrupted returns a context that ends when the command receives a signal to stop.
 	Interrupted func(context.Context) (context.Context, context.CancelFunc)
 

@@ -51,7 +51,7 @@ file was not replaced; 2 if the recording or the program could not start.`,
 	f := c.Flags()
 	f.StringVarP(&v.file, "output", "o", "", "cassette `file` to write") // a new folder is created
 	f.StringArrayVar(&v.upstreams, "upstream", nil, "server `NAME=URL` (repeatable)")
-	v.addrFlag()
+	v.addrFlags()
 	ignoreFlag(c, &v.opts)
 	cli.SecretFlags(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
@@ -87,7 +87,7 @@ the program could not start.`,
 	f.Float64Var(&v.opts.DelayFactor, "delay-factor", 0, "`factor` for the recorded delays of responses (default 0: no delays)")
 	f.BoolVar(&v.opts.AllowUnused, "allow-unused", false, "accept unused interactions")
 	cli.OutputFlag(c, &v.report, "report", "append the used interactions to this `file`, for looptape cassette verify --used")
-	v.addrFlag()
+	v.addrFlags()
 	ignoreFlag(c, &v.opts)
 	cli.SecretFlag(c, &v.opts)
 	c.Args = func(_ *cobra.Command, args []string) error { return v.need(args, 1, "1 argument before --") }
@@ -117,6 +117,7 @@ func (v *cassetteServer) start(args []string) error {
 	if v.opts.Upstreams, err = v.servers(); err != nil {
 		return err
 	}
+	v.opts.Token, v.opts.AllowOrigins = v.access()
 	v.opts.Recorder, v.opts.Now = "looptape "+v.w.Version(), v.w.Now
 	c, err := v.open(args)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/net/netutil"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/internal/child"
@@ -27,13 +28,27 @@ type command struct {
 
 	w            *cli.World
 	addr, report string
+	token        string // of the URLs; empty with --no-token
+	noToken      bool
+	allowOrigins []string
 	timeout      time.Duration // of serving; 0 means none
 	maxRequests  int           // 0 means no limit
 }
 
-// addrFlag adds the flag --addr.
-func (c *command) addrFlag() {
-	c.Flags().StringVar(&c.addr, "addr", "127.0.0.1:0", "listen address `HOST:PORT`; port 0 selects a free port")
+// addrFlags adds the flags for the address of the server and for who may use it.
+func (c *command) addrFlags() {
+	f := c.Flags()
+	f.StringVar(&c.addr, "addr", "127.0.0.1:0", "listen address `HOST:PORT`; port 0 selects a free port")
+	f.BoolVar(&c.noToken, "no-token", false, "accept requests to base URLs without the token")
+	f.StringArrayVar(&c.allowOrigins, "allow-origin", nil, "`origin` of web pages that may send requests, such as http://localhost:5173 (repeatable)")
+}
+
+// access chooses the token of the server.
+func (c *command) access() (token string, origins []string) {
+	if c.token == "" && !c.noToken {
+		c.token = strings.ToLower(c.w.Token())
+	}
+	return c.token, c.allowOrigins
 }
 
 // need checks that there are n arguments before a program, if there is one; want describes them.
@@ -75,14 +90,17 @@ func (c *command) serve(h http.Handler, p program) (failed, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--addr %s: %w", c.addr, err)
 	}
-	s := &http.Server{Handler: h, ErrorLog: log.New(w.Err, "looptape: ", 0)} //nolint:gosec // it serves tests
+	s := &http.Server{Handler: h, ErrorLog: log.New(w.Err, "looptape: ", 0), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
+	go func() { served <- s.Serve(netutil.LimitListener(l, maxConnections)) }()
 	host, port, _ := net.SplitHostPort(l.Addr().String()) // the address of a TCP listener has both
 	if net.ParseIP(host).IsUnspecified() {
 		host = "127.0.0.1" // reachable from this machine without a proxy
 	}
 	url := "http://" + net.JoinHostPort(host, port)
+	if c.token != "" {
+		url += "/" + c.token
+	}
 	if err := p.greet(url); err != nil {
 		return nil, errors.Join(err, s.Close(), closed(<-served))
 	}
@@ -97,6 +115,13 @@ func (c *command) serve(h http.Handler, p program) (failed, err error) {
 	}
 	return failed, errors.Join(s.Close(), closed(<-served))
 }
+
+// Limits of a server. Programs have fewer connections; a further one waits.
+const (
+	headerTimeout  = 10 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxConnections = 1000
+)
 
 // limitError is a sentence about a limit that a program exceeded.
 type limitError string

@@ -57,7 +57,7 @@ is any other than 0.`,
 	}
 	v := server{command: command{Command: c, w: w}}
 	f := c.Flags()
-	v.addrFlag()
+	v.addrFlags()
 	f.StringArrayVar(&v.quirks, "quirk", nil, "quirk `ID[:FORM][@RESPONSE]` of the responses (repeatable)")
 	cli.OutputFlag(c, &v.report, "report", "write the report to this `file` as JSON")
 	f.StringVar(&v.key, "key", "", "`key` to accept (default: any key)")
@@ -228,6 +228,7 @@ func (v *server) config(name string) (*wire.Config, error) {
 		Script: f.Script, Key: v.key, Models: v.models, AllowUnused: v.allowUnused,
 		Wait: loop.SystemClock{}.Sleep, Delays: v.delays, Suppress: map[string]string{},
 	}
+	cfg.Token, cfg.AllowOrigins = v.access()
 	for _, s := range v.quirks {
 		if v.all {
 			break

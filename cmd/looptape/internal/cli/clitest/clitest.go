@@ -17,6 +17,6 @@ func Terminal(env map[string]string) (w *cli.World, out, err *bytes.Buffer) {
 		In: strings.NewReader(""), Out: out, Err: err,
 		Getenv: func(name string) string { return env[name] },
 		Now:    func() time.Time { return time.Time{} }, OutTerminal: true, ErrTerminal: true,
-		Environ: func() []string { return nil }, Interrupted: context.WithCancel,
+		Environ: func() []string { return nil }, Token: func() string { return "TOKEN" }, Interrupted: context.WithCancel,
 	}, out, err
 }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// visitor is a program that sends a request for a path to the server: with the URL of the server, without
+// the token in it, as a script of a web page, as an image on a page, and under another Host. It prints
+// the statuses.
+func visitor() {
+	base, err := url.Parse(os.Getenv("LOOPTAPE_URL"))
+	if err != nil {
+		panic(err)
+	}
+	bare := *base
+	bare.Path = ""
+	for _, v := range []struct {
+		name string
+		url  *url.URL
+		edit func(*http.Request)
+	}{
+		{"url", base, func(*http.Request) {}},
+		{"bare", &bare, func(*http.Request) {}},
+		{"script", base, func(r *http.Request) { r.Header.Set("Origin", "http://page.example") }},
+		{"image", base, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }},
+		{"host", base, func(r *http.Request) { r.Host = "evil.example" }},
+	} {
+		r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, v.url.String()+os.Args[1], strings.NewReader("{}"))
+		if err != nil {
+			panic(err)
+		}
+		v.edit(r)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			panic(err)
+		}
+		_ = resp.Body.Close() // it is not read
+		_, _ = fmt.Fprintf(os.Stdout, "%s %d\n", v.name, resp.StatusCode)
+	}
+}
