@@ -34,6 +34,7 @@ type Cassette struct {
 	metadata   recording.Metadata // of both
 	issued     int                // requests so far
 	open       map[*inFlight]bool // responses that have not ended
+	dropped    error              // the first response that is not recorded because it is too long
 	// suspected lists the secrets in interactions that were not recorded.
 	suspected []redact.SuspectedSecret
 	memory    *redact.Memory
@@ -156,6 +157,7 @@ func (c *Cassette) Close() error {
 		slices.SortStableFunc(c.suspected, func(a, b redact.SuspectedSecret) int { return a.Interaction - b.Interaction })
 		return errors.Join(&redact.SecretError{File: c.path, Secrets: c.suspected}, c.journal.Remove())
 	case c.journal != nil:
+		c.journal.Fail(c.dropped)
 		return c.journal.Close(c.metadata)
 	case c.index != nil && !c.opts.AllowUnused:
 		if titles := c.index.Unused(); titles != nil {

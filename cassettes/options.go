@@ -56,6 +56,11 @@ type Options struct {
 	// Rules extend the default redaction.
 	redact.Rules
 
+	// MaxBody is the largest body in bytes of a request, and of a response that is recorded. 0
+	// means 64 MiB. A longer request is an error. A longer response reaches the client; it is
+	// not recorded, and Close returns an error.
+	MaxBody int64
+
 	// DelayFactor multiplies the recorded delays in a replay: 0 means no delay, 1 the
 	// recorded one.
 	DelayFactor float64
@@ -99,6 +104,11 @@ func (o *Options) now() time.Time {
 	}
 	return time.Now() //nolint:forbidigo // the zero value is right for most
 }
+
+// defaultMaxBody is above what the providers accept and send.
+const defaultMaxBody = 64 << 20
+
+func (o *Options) maxBody() int64 { return cmp.Or(o.MaxBody, defaultMaxBody) }
 
 func (o *Options) transport() http.RoundTripper {
 	if o.Transport != nil {

@@ -30,7 +30,8 @@ type inFlight struct {
 	err   error // of the journal
 	begun time.Time
 	body  bodyBuffer // of the response
-	came  []arrival
+	long  bool       // the body is longer than Options.MaxBody and not kept
+	came  []arrival  // at most one in a millisecond
 	live  *http.Response
 }
 
@@ -78,7 +79,7 @@ func and(err, other error) error {
 
 // begin numbers a request and returns a copy to send.
 func (c *Cassette) begin(r *http.Request) (*inFlight, *http.Request, error) {
-	body, err := readBody(r)
+	body, err := c.readBody(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,23 +105,23 @@ func (c *Cassette) begin(r *http.Request) (*inFlight, *http.Request, error) {
 
 // readBody reads and closes the body of a request. It returns an error if the request is
 // canceled.
-func readBody(r *http.Request) ([]byte, error) {
-	body, err := wantedBody(r)
+func (c *Cassette) readBody(r *http.Request) ([]byte, error) {
+	body, err := wantedBody(r, c.opts.maxBody())
 	return body, cmp.Or(err, context.Cause(r.Context()))
 }
 
-func wantedBody(r *http.Request) ([]byte, error) {
+func wantedBody(r *http.Request, most int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
 	if r.GetBody != nil { // reading from memory does not block
-		return wholeBody(r)
+		return wholeBody(r, most)
 	}
 	var body []byte
 	read := make(chan error, 1)
 	go func() {
 		var err error
-		body, err = wholeBody(r)
+		body, err = wholeBody(r, most)
 		read <- err
 	}()
 	select {
@@ -132,15 +133,19 @@ func wantedBody(r *http.Request) ([]byte, error) {
 	}
 }
 
-func wholeBody(r *http.Request) ([]byte, error) {
-	if 0 < r.ContentLength && r.ContentLength <= maxReserved {
+func wholeBody(r *http.Request, most int64) ([]byte, error) {
+	from := io.LimitReader(r.Body, most+1)
+	if 0 < r.ContentLength && r.ContentLength <= min(maxReserved, most) {
 		var body bytes.Buffer
 		body.Grow(int(r.ContentLength) + bytes.MinRead)
-		_, err := body.ReadFrom(r.Body)
+		_, err := body.ReadFrom(from)
 		return body.Bytes(), and(err, r.Body.Close())
 	}
 	var body bodyBuffer
-	_, err := io.Copy(&body, r.Body)
+	n, err := io.Copy(&body, from)
+	if n > most {
+		err = and(fmt.Errorf("cassettes: the request has more than %d bytes: set MaxBody (--max-body)", most), err)
+	}
 	return body.whole(), and(err, r.Body.Close())
 }
 
@@ -203,7 +208,7 @@ func (rec *inFlight) complete() bool {
 	case rec.x.Request.Method == http.MethodHead, r.Status == http.StatusNoContent, r.Status == http.StatusNotModified:
 		return true
 	}
-	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.body.size)
+	return !rec.long && !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.body.size)
 }
 
 func (rec *inFlight) take(part []byte) {
@@ -212,8 +217,17 @@ func (rec *inFlight) take(part []byte) {
 	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
+	if rec.long = rec.long || int64(rec.body.size)+int64(len(part)) > rec.c.opts.maxBody(); rec.long {
+		rec.body, rec.came = bodyBuffer{}, nil
+		return
+	}
 	_, _ = rec.body.Write(part)
-	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), rec.body.size})
+	now := arrival{rec.c.opts.now().Sub(rec.begun), rec.body.size}
+	if n := len(rec.came); n > 0 && rec.came[n-1].at.Milliseconds() == now.at.Milliseconds() {
+		rec.came[n-1].size = now.size
+		return
+	}
+	rec.came = append(rec.came, now)
 }
 
 func (rec *inFlight) over() bool {
@@ -261,6 +275,10 @@ func (rec *inFlight) end(how recording.Termination, because error) error {
 		return rec.err
 	}
 	rec.ended = true
+	if rec.long {
+		rec.drop(fmt.Errorf("interaction %d is not recorded: its response has more than %d bytes: set MaxBody (--max-body)", rec.number, rec.c.opts.maxBody()))
+		return nil // the client gets the whole response
+	}
 	rec.err = fmt.Errorf("interaction %d is not recorded: Redact or Match of the options has panicked", rec.number) // the result after a panic
 	r := &rec.x.Response
 	if r.Termination = how; because != nil {
@@ -276,6 +294,14 @@ func (rec *inFlight) end(how recording.Termination, because error) error {
 	r.Chunks = chunksOf(r, rec.came)
 	rec.err = rec.keep()
 	return rec.err
+}
+
+// drop ends an interaction that is not recorded. Close returns the error.
+func (rec *inFlight) drop(err error) {
+	rec.c.mu.Lock()
+	defer rec.c.mu.Unlock()
+	rec.c.dropped = cmp.Or(rec.c.dropped, err)
+	delete(rec.c.open, rec)
 }
 
 // keep writes the interaction to the journal unless it has a suspected secret.

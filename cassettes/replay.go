@@ -16,7 +16,7 @@ import (
 
 func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	begun := time.Now() //nolint:forbidigo // delays use the real clock, or that of a test's bubble
-	body, err := readBody(r)
+	body, err := c.readBody(r)
 	if err != nil {
 		return nil, err
 	}

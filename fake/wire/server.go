@@ -40,6 +40,9 @@ type Config struct {
 	FindQuirks bool
 	// AllowUnused accepts responses and attempts that no request selected.
 	AllowUnused bool
+	// MaxBody is the largest body in bytes of a request; 0 means 64 MiB. A longer one gets status
+	// 413.
+	MaxBody int64
 	// Token is the first element of each path; empty means none. Another request gets status
 	// 403.
 	Token string
@@ -137,6 +140,9 @@ func (s *Server) access() access.Policy {
 	return access.Policy{Token: s.cfg.Token, AllowOrigins: s.cfg.AllowOrigins}
 }
 
+// defaultMaxBody is above what the providers accept.
+const defaultMaxBody = 64 << 20
+
 // exchange is one request and its response.
 type exchange struct {
 	reply.Endpoint
@@ -160,7 +166,7 @@ func (s *Server) begin(w http.ResponseWriter, e reply.Endpoint, session string) 
 }
 
 func (x *exchange) serve(r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, strict.MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, cmp.Or(x.server.cfg.MaxBody, defaultMaxBody)))
 	x.body = body
 	if err != nil {
 		x.reject(strict.Unreadable(err))

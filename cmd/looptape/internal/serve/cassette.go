@@ -118,6 +118,7 @@ func (v *cassetteServer) start(args []string) error {
 		return err
 	}
 	v.opts.Token, v.opts.AllowOrigins = v.access()
+	v.opts.MaxBody = int64(v.maxBody) << 20
 	v.opts.Recorder, v.opts.Now = "looptape "+v.w.Version(), v.w.Now
 	c, err := v.open(args)
 	if err != nil {

@@ -31,6 +31,7 @@ type command struct {
 	token        string // of the URLs; empty with --no-token
 	noToken      bool
 	allowOrigins []string
+	maxBody      uint32 // in MiB
 	timeout      time.Duration // of serving; 0 means none
 	maxRequests  int           // 0 means no limit
 }
@@ -40,6 +41,7 @@ func (c *command) addrFlags() {
 	f := c.Flags()
 	f.StringVar(&c.addr, "addr", "127.0.0.1:0", "listen address `HOST:PORT`; port 0 selects a free port")
 	f.BoolVar(&c.noToken, "no-token", false, "accept requests to base URLs without the token")
+	f.Uint32Var(&c.maxBody, "max-body", 64, "largest body of a request or recorded response in `MiB`")
 	f.StringArrayVar(&c.allowOrigins, "allow-origin", nil, "`origin` of web pages that may send requests, such as http://localhost:5173 (repeatable)")
 }
 

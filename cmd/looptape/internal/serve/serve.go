@@ -229,6 +229,7 @@ func (v *server) config(name string) (*wire.Config, error) {
 		Wait: loop.SystemClock{}.Sleep, Delays: v.delays, Suppress: map[string]string{},
 	}
 	cfg.Token, cfg.AllowOrigins = v.access()
+	cfg.MaxBody = int64(v.maxBody) << 20
 	for _, s := range v.quirks {
 		if v.all {
 			break

@@ -130,13 +130,10 @@ func (e *Error) Body(to reply.Endpoint, requestID string) []byte {
 	return to.Protocol.EncodeError(api)
 }
 
-// MaxBody is the maximum size of a request body in bytes.
-const MaxBody = 64 << 20
-
 // Unreadable returns the error of a body that is too large or incomplete.
 func Unreadable(err error) *Error {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &Error{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", MaxBody)}
+	if most, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &Error{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", most.Limit)}
 	}
 	return &Error{Status: http.StatusBadRequest, Message: "the body is incomplete: " + err.Error()}
 }
