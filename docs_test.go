@@ -236,14 +236,14 @@ func TestShortened(t *testing.T) {
 
 // steady replaces what differs each time in printed: the times of go test, ports, and tokens of URLs.
 func steady(printed string) string {
-	return port.ReplaceAllString(token.ReplaceAllString(took.ReplaceAllString(printed, "0.00s"), "$1/TOKEN"), "127.0.0.1:8917")
+	return port.ReplaceAllString(urlToken.ReplaceAllString(took.ReplaceAllString(printed, "0.00s"), "$1/TOKEN"), "127.0.0.1:8917")
 }
 
 var (
 	took = regexp.MustCompile(`\b\d+\.\d+s\b`)
 	port = regexp.MustCompile(`\b127\.0\.0\.1:\d+`)
-	// token is that of a server's URL.
-	token = regexp.MustCompile(`(\b127\.0\.0\.1:\d+)/[a-z2-7]{26}\b`)
+	// urlToken is that of a server's URL.
+	urlToken = regexp.MustCompile(`(\b127\.0\.0\.1:\d+)/[a-z2-7]{26}\b`)
 )
 
 // play runs a scenario and returns its text, with the new trace if it expects one.

@@ -69,6 +69,10 @@ var table = []packageRule{
 		name: "internal/atomicfile", does: "writes files of users: the old or the new content is there, and no link is followed",
 	},
 	{
+		name: "internal/access", does: "which requests a local server accepts: no web pages, only with the token",
+		not: "commands",
+	},
+	{
 		name: "internal/bubble", does: "contract suites in bubbles of `testing/synctest`",
 	},
 	{
@@ -293,7 +297,7 @@ var table = []packageRule{
 	{
 		name: "loop/store/storetest", does: "contract suite for any `store.Store`",
 		not:      "properties of one store",
-		packages: []string{"llm", "trace", "loop", "loop/middleware", "loop/store", "fake"},
+		packages: []string{"llm", "trace", "loop", "loop/middleware", "loop/preset", "loop/store", "fake"},
 		modules:  []string{goCmp, "pgregory.net/rapid"},
 	},
 	{
@@ -391,7 +395,7 @@ var table = []packageRule{
 	{
 		name: "fake/wire", does: "the HTTP server and its report; rules for recorded requests",
 		not:      "the content of a script",
-		packages: []string{"internal/sse", "llm", "trace/check", "trace/watch", "fake", "fake/wire/internal/...", "providers/..."},
+		packages: []string{"internal/access", "internal/sse", "llm", "trace/check", "trace/watch", "fake", "fake/wire/internal/...", "providers/..."},
 		modules:  []string{"github.com/tidwall/gjson"},
 	},
 	{
@@ -430,7 +434,7 @@ var table = []packageRule{
 	{
 		name: "cassettes", does: "a transport and a proxy that record and replay; options; `ForTest`",
 		not:      "models",
-		packages: []string{"internal/atomicfile", "cassettes/recording", "cassettes/internal/...", "cassettes/redact"},
+		packages: []string{"internal/access", "internal/atomicfile", "cassettes/recording", "cassettes/internal/...", "cassettes/redact"},
 	},
 	{
 		name: "cassettes/convert", does: "other recorders' formats",
@@ -544,7 +548,7 @@ var table = []packageRule{
 	{
 		name: "cmd/looptape/internal/serve", does: "serve, record, replay, and the program of their arguments",
 		packages: []string{all},
-		modules:  []string{"github.com/spf13/cobra"},
+		modules:  []string{"github.com/spf13/cobra", "golang.org/x/net"},
 	},
 }
 

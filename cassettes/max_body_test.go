@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// sized responds with as many bytes as the path says, with or without a Content-Length.
+// sized responds with one byte for each byte of the path after the slash, with or without a Content-Length.
 func sized(known bool) http.RoundTripper {
 	return answering(func(r *http.Request) (*http.Response, error) {
 		body := strings.Repeat("x", len(r.URL.Path)-1)

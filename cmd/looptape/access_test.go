@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -42,4 +43,15 @@ func visitor() {
 		_ = resp.Body.Close() // it is not read
 		_, _ = fmt.Fprintf(os.Stdout, "%s %d\n", v.name, resp.StatusCode)
 	}
+}
+
+// reader is a program that reads a response and prints its size.
+func reader() {
+	resp, err := http.Get(os.Getenv("X_BASE_URL") + "/stream") //nolint:noctx // the program ends after it
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = resp.Body.Close() }() // the program ends
+	n, err := io.Copy(io.Discard, resp.Body)
+	_, _ = fmt.Fprintln(os.Stdout, n, err)
 }

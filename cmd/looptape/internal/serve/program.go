@@ -31,7 +31,7 @@ type command struct {
 	token        string // of the URLs; empty with --no-token
 	noToken      bool
 	allowOrigins []string
-	maxBody      uint32 // in MiB
+	maxBody      uint32        // in MiB
 	timeout      time.Duration // of serving; 0 means none
 	maxRequests  int           // 0 means no limit
 }
