@@ -532,7 +532,7 @@ func isSystemPath(p string) bool {
 	p = strings.TrimRight(p, "*")
 	first, below, _ := strings.Cut(p, "/")
 	if first == "$HOME" || strings.HasPrefix(first, "~") {
-		p = "/home/user/" + below
+		p = path.Join("/home", "user", below) // of any user
 	}
 	if !path.IsAbs(p) {
 		return false
