@@ -9,7 +9,7 @@ require (
 	github.com/looptape/looptape v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/sebdah/goldie/v2 v2.8.0
-	golang.org/x/net v0.61.0
+	golang.org/x/net v0.62.0
 	mvdan.cc/sh/v3 v3.14.1
 )
 
