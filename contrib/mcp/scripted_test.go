@@ -165,9 +165,14 @@ func (s *scripted) call(m message) {
 	case "child":
 		var args struct{ Pipe string }
 		_ = json.Unmarshal(m.Params.Arguments, &args)
-		cmd := exec.CommandContext(context.Background(), "sh", "-c", `trap '' TERM HUP; echo x; exec sleep 1000`)
+		cmd := exec.CommandContext(context.Background(), "sh", "-c", `trap '' TERM HUP; echo x; echo x >&2; exec sleep 1000`)
 		cmd.Stdout, _ = os.OpenFile(args.Pipe, os.O_WRONLY, 0)
-		s.result(m.ID, text(fmt.Sprint(cmd.Start())))
+		written, _ := cmd.StderrPipe()
+		err := cmd.Start()
+		if err == nil {
+			_, err = written.Read(make([]byte, 1)) // the child has written to the pipe
+		}
+		s.result(m.ID, text(fmt.Sprint(err)))
 	case "stay": // ignores the end of its input and SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		s.result(m.ID, text("staying"))
