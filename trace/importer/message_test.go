@@ -281,11 +281,12 @@ func TestContentsOfGemini(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		`{"functionCall":{"name":"f","args":"zzz"}}`:         "?gemini.function_call",
-		`{"functionCall":{"name":"f","args":7}}`:             "?gemini.function_call",
-		`{"functionCall":{"name":"f","args":"{\"x\":1}"}}`:   `[function_call_1 f{"x":1}]`, // not Google writes it
-		`{"functionCall":{"name":"f","args":null}}`:          "[function_call_1 f]",
-		`{"functionResponse":{"name":"f","response":"zzz"}}`: "?gemini.function_response",
+		`{"functionCall":"zzz"}`:                           "?gemini.function_call",
+		`{"functionCall":{"name":"f","args":"zzz"}}`:       "[function_call_1 f]", // reported; see TestMembersOfAnotherType
+		`{"functionCall":{"name":"f","args":7}}`:           "[function_call_1 f]",
+		`{"functionCall":{"name":"f","args":"{\"x\":1}"}}`: `[function_call_1 f{"x":1}]`, // not Google writes it
+		`{"functionCall":{"name":"f","args":null}}`:        "[function_call_1 f]",
+		`{"functionResponse":"zzz"}`:                       "?gemini.function_response",
 	} {
 		run := onlyRun(t, `[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[`+in+`]}]`)
 		if got := outline([]importer.Run{run})[0]; !strings.HasSuffix(got, ":"+want) {

@@ -441,15 +441,31 @@ func TestCallsNextToMessagesWithOtherArguments(t *testing.T) {
 	}
 }
 
-// A member of another type makes neither a call nor a result of Anthropic unknown, which would be false violations.
+// A member of another type makes neither a call nor a result unknown, which would be false violations.
 func TestMembersOfAnotherType(t *testing.T) {
 	const user = `{"role":"user","content":"q"}`
 	const use, result = `{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{"x":1}}]}`, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"r"}]}`
+	const called = `{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{"x":1}}}]}`
+	const answered = `{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"r":1}}}]}`
+	const gemini, byName = "[" + called + "," + answered + "]", `[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{"x":1}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"r":1}}}]}]`
+	session := `{"id":"s","app_name":"a","user_id":"u","events":[` + strings.ReplaceAll(strings.ReplaceAll("{\"content\":"+called+"},{\"content\":"+answered+"}", `},{"role"`, `}},{"content":{"role"`), "functionCall", "function_call") + `]}`
+	const noArgs, noResponse = `the call of "f" has data that is not read, as "args"`, `the result of the call "%s" has no content that looptape reads; it has data as "response"`
 	for name, c := range map[string]struct{ file, old, new, want string }{
-		"Anthropic: a number":     {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":5`, "x:1: [2]: expected an array at content[0].content"},
-		"Anthropic: an object":    {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":{"x":1}`, "x:1: [2]: expected an array at content[0].content"},
-		"Anthropic: is_error":     {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":"r","is_error":"no"`, "x:1: [2]: expected true or false at content[0].is_error"},
-		"Anthropic, in an object": {`{"messages":[` + user + "," + use + "," + result + "]}", `"content":"r"`, `"content":5`, "x:1: messages[2]: expected an array at content[0].content"},
+		"Gemini: a number as args":        {gemini, `{"x":1}`, `7`, "x:1: " + noArgs + " (in message 1 of run-1)"},
+		"Gemini: a text as args":          {gemini, `{"x":1}`, `"zzz"`, "x:1: " + noArgs + " (in message 1 of run-1)"},
+		"Gemini: a list as args":          {gemini, `{"x":1}`, `[]`, "x:1: " + noArgs + " (in message 1 of run-1)"},
+		"Gemini: false as args, by name":  {byName, `{"x":1}`, `false`, "x:1: " + noArgs + " (in message 1 of run-1)"},
+		"Gemini: a text as response":      {gemini, `{"r":1}`, `"zzz"`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of run-1)"},
+		"Gemini: an empty text":           {gemini, `{"r":1}`, `""`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of run-1)"},
+		"Gemini: a list as response":      {gemini, `{"r":1}`, `[]`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of run-1)"},
+		"Gemini: a number, by name":       {byName, `{"r":1}`, `5`, "x:1: " + fmt.Sprintf(noResponse, "function_call_1") + " (in message 2 of run-1)"},
+		"Gemini: null":                    {gemini, `{"r":1}`, `null`, ""},
+		"ADK session: a number as args":   {session, `{"x":1}`, `7`, "x:1: " + noArgs + " (in message 1 of s)"},
+		"ADK session: a text as response": {session, `{"r":1}`, `"zzz"`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of s)"},
+		"Anthropic: a number":             {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":5`, "x:1: [2]: expected an array at content[0].content"},
+		"Anthropic: an object":            {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":{"x":1}`, "x:1: [2]: expected an array at content[0].content"},
+		"Anthropic: is_error":             {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":"r","is_error":"no"`, "x:1: [2]: expected true or false at content[0].is_error"},
+		"Anthropic, in an object":         {`{"messages":[` + user + "," + use + "," + result + "]}", `"content":"r"`, `"content":5`, "x:1: messages[2]: expected an array at content[0].content"},
 	} {
 		_, runs, failed, unknown := readAll(t, "x", []byte(strings.Replace(c.file, c.old, c.new, 1)))
 		if got := strings.Join(texts(append(failed, unknown...)), "; "); got != c.want || len(runs) != 1 {

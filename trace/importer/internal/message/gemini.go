@@ -62,9 +62,9 @@ func (r *Reader) geminiPart(part json.RawMessage) llm.Part {
 		return llm.Reasoning{Text: text, Opaque: rest.JSON()}
 	case kind == "text" && isText:
 		return llm.Text{Text: text, Opaque: rest.JSON()}
-	case kind == "function_call" && isFunction(value) && isObject(tree.String(tree.Field(value, "args"))): // not Google writes it as a string
+	case kind == "function_call" && isFunction(value):
 		return r.FunctionCall(value, rest.JSON())
-	case kind == "function_response" && isFunction(value) && isObject(string(tree.Field(value, "response"))):
+	case kind == "function_response" && isFunction(value):
 		return r.FunctionResponse(value, rest.JSON())
 	case kind == "inline_data", kind == "file_data":
 		return blob(value, rest.JSON())
@@ -115,13 +115,15 @@ func withMember(object json.RawMessage, name string, value json.RawMessage) json
 	return all.JSON()
 }
 
-// FunctionCall reads a FunctionCall. It generates a missing id.
+// FunctionCall reads a FunctionCall. It generates a missing id. Arguments that are not an object stay in the
+// opaque data, as what is not read.
 func (r *Reader) FunctionCall(raw, rest json.RawMessage) llm.ToolCall {
-	call := llm.ToolCall{
-		ID:        tree.Scalar(tree.Field(raw, "id")),
-		Name:      tree.Scalar(tree.Field(raw, "name")),
-		Arguments: tree.String(tree.Field(raw, "args")), Opaque: otherMembers(rest, "function_call", raw, "id", "name", "args"),
+	call := llm.ToolCall{ID: tree.Scalar(tree.Field(raw, "id")), Name: tree.Scalar(tree.Field(raw, "name"))}
+	known := []string{"id", "name"}
+	if args := tree.String(tree.Field(raw, "args")); isObject(args) { // not Google writes it as a string
+		call.Arguments, known = args, append(known, "args")
 	}
+	call.Opaque = otherMembers(rest, "function_call", raw, known...)
 	if call.ID == "" {
 		r.GenerateID(&call)
 	} else {
@@ -131,17 +133,23 @@ func (r *Reader) FunctionCall(raw, rest json.RawMessage) llm.ToolCall {
 }
 
 // FunctionResponse reads a FunctionResponse. Its content is the JSON that the tool returned. Gemini refuses
-// one without a name, so it is for no call unless it has an id.
+// one without a name, so it is for no call unless it has an id. A response that is not an object stays in the
+// opaque data.
 func (r *Reader) FunctionResponse(raw, rest json.RawMessage) llm.ToolResult {
-	res := llm.ToolResult{ID: tree.Scalar(tree.Field(raw, "id")), Name: tree.Scalar(tree.Field(raw, "name")), Opaque: otherMembers(rest, "function_response", raw, "id", "name", "response")}
+	res := llm.ToolResult{ID: tree.Scalar(tree.Field(raw, "id")), Name: tree.Scalar(tree.Field(raw, "name"))}
+	known := []string{"id", "name"}
+	if response := tree.Field(raw, "response"); isObject(string(response)) {
+		known = append(known, "response")
+		if response != nil {
+			res.Content = []llm.Part{llm.Text{Text: string(response)}}
+		}
+	}
+	res.Opaque = otherMembers(rest, "function_response", raw, known...)
 	switch {
 	case res.ID == "" && res.Name != "":
 		res.ID = r.OpenCall(res.Name, "")
 	case res.ID != "":
 		r.close(res)
-	}
-	if response := tree.Field(raw, "response"); response != nil {
-		res.Content = []llm.Part{llm.Text{Text: string(response)}}
 	}
 	return res
 }
