@@ -142,14 +142,13 @@ func (l *list) close() {
 			l.late = append(l.late, c)
 		}
 	}
-	l.open = l.open[:0]
+	l.open, l.next, l.disordered = l.open[:0], 0, false
 }
 
 // call takes a call of a message, which may be joined with the one before.
 func (l *list) call(s *sink, id string, joined bool) {
 	if l.message != l.n && !joined {
 		l.close()
-		l.next, l.disordered = 0, false
 	}
 	l.message = l.n
 	i, _ := l.learn(id)

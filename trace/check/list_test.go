@@ -285,3 +285,17 @@ func TestListLevels(t *testing.T) {
 		}
 	}
 }
+
+// Messages of the assistant that Anthropic joins begin a new order of results.
+func TestOrderAfterJoinedText(t *testing.T) {
+	list := check.List{Protocol: "anthropic-messages"}
+	list.Add(llm.User("a"), llm.Assistant(c1), llm.ToolResults(good("c1")), llm.Assistant(text("b")), llm.Assistant(c2), llm.ToolResults(good("c2")))
+	if found := list.Done(); len(found) > 0 {
+		t.Errorf("violations %v", found)
+	}
+	list = check.List{Protocol: "anthropic-messages"}
+	list.Add(llm.User("a"), llm.Assistant(text("b")), llm.Assistant(c1), llm.Assistant(c2), llm.ToolResults(good("c2"), good("c1")))
+	if found := list.Done(); len(found) != 1 || found[0].Invariant != "INV-03" {
+		t.Errorf("violations %v, want INV-03", found)
+	}
+}

@@ -1,12 +1,14 @@
 package importer_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -197,5 +199,52 @@ func TestClaudeCodeRepeatedRecords(t *testing.T) {
 	changed := strings.ReplaceAll(lines[1], "Refund 1 and 2", "Refund 3")
 	if _, got, _, _ := readAll(t, "file", []byte(claudeExample+changed)); strings.Contains(strings.Join(outline(got), ""), "Refund 3") == false {
 		t.Errorf("another message with the same uuid is lost: %v", outline(got))
+	}
+}
+
+// The messages of a session are those of the Anthropic API, with its rules.
+func TestClaudeCodeHasRulesOfAnthropic(t *testing.T) {
+	line := func(id, parent, role, content string) string {
+		return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%q,"sessionId":"s","message":{"id":%q,"role":%[1]q,"content":[%[5]s]}}`+"\n", role, id, parent, id, content)
+	}
+	session := func(content string, results ...string) string {
+		file := line("u1", "", "user", `{"type":"text","text":"q"}`) + line("a1", "u1", "assistant", content)
+		parent := "a1"
+		for _, r := range results {
+			file += line("r"+parent, parent, "user", r)
+			parent = "r" + parent
+		}
+		return file + line("u2", parent, "user", `{"type":"text","text":"next"}`) + line("a2", "u2", "assistant", `{"type":"text","text":"a"}`)
+	}
+	const search = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`
+	const result = `{"type":"tool_result","tool_use_id":"t1","content":"r"}`
+	use := func(input string) string { return `{"type":"tool_use","id":"t1","name":"f"` + input + `}` }
+	for name, c := range map[string]struct {
+		file, unread, violations string
+	}{
+		"a call of the server":         {session(search), "", `INV-24 error`},
+		"a call of the server, answer": {session(search + `,{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"text","text":"a"}`), "", ""},
+		"an object":                    {session(use(`,"input":{}`), result), "", ""},
+		"a text":                       {session(use(`,"input":"x"`), result), `x:2: message: the arguments of the call of "f" are not an object (in s)`, ""},
+		"an object in a text":          {session(use(`,"input":"{}"`), result), `x:2: message: the arguments of the call of "f" are not an object (in s)`, ""},
+		"no input, no result":          {session(use("")), `x:2: message: the arguments of the call of "f" are not an object (in s)`, "INV-01 error"},
+	} {
+		run := onlyRun(t, c.file)
+		list := check.List{Run: run.Name, Protocol: run.Protocol}
+		list.Add(run.Checkable()...)
+		if got := levels(list.Done()); got != c.violations {
+			t.Errorf("%s: violations %q, want %q", name, got, c.violations)
+		}
+		unread := ""
+		for _, u := range run.Unknown {
+			unread += u.Error()
+		}
+		if unread != c.unread {
+			t.Errorf("%s: listed %q, want %q", name, unread, c.unread)
+		}
+	}
+	managed := strings.Replace(managedExample, `"name":"mine","input":{}`, `"name":"mine","input":"x"`, 1)
+	if got := unknownIn(t, managed); len(got) != 1 || !strings.Contains(got[0], `the arguments of the call of "mine" are not an object`) {
+		t.Errorf("managed agents: listed %q", got)
 	}
 }

@@ -98,7 +98,7 @@ func (c *claude) Read(raw json.RawMessage, line int) func() []Run {
 // decodeAnthropic decodes the message of a record, and the other data of the record.
 func (r *record) decodeAnthropic() {
 	if m := r.members["message"]; r.isObject() && (r.kind == "user" || r.kind == "assistant") && tree.Member(m, "content") != nil {
-		r.messages, r.invalid = anthropicMessages(m)
+		r.setAnthropic(m)
 		r.data = r.without("message", "content")
 	}
 }
@@ -245,7 +245,7 @@ func (s *claudeSession) run(side string, line int) *claudeRun {
 		return r
 	}
 	r := &claudeRun{session: s, side: side, branch: 1, responses: map[string]int{}, usage: map[string]llm.Usage{}, names: map[string]string{}}
-	r.Run = Run{Line: line, Epoch: NoEpoch}
+	r.Run = Run{Line: line, Epoch: NoEpoch, Protocol: "anthropic-messages"}
 	s.runs = append(s.runs, r)
 	s.latest[side] = r
 	return r
@@ -283,6 +283,7 @@ func (r *claudeRun) read(rec *record) []llm.Message {
 		r.unknown(rec, "the record has no message with content")
 		return nil
 	}
+	r.reportUnread(rec, "message")
 	messages := rec.messages
 	if messages = slices.DeleteFunc(messages, func(m llm.Message) bool { return len(m.Parts) == 0 }); len(messages) == 0 {
 		r.other.add("empty", rec.raw)

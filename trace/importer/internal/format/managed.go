@@ -250,7 +250,7 @@ func (r *record) decodeEvent() {
 	var m tree.Object
 	m.Text("role", form.role)
 	m.Add("content", content)
-	r.messages, r.invalid = anthropicMessages(m.JSON())
+	r.setAnthropic(m.JSON())
 	r.data = tree.Without(r.raw, names...)
 }
 
@@ -276,7 +276,9 @@ func (c *managed) message(r *record, form managedForm) {
 		c.unknown(&at, err.Msg)
 		return
 	}
-	c.thread(r.text("session_thread_id"), r.line).add(r.messages, r.data)
+	thread := c.thread(r.text("session_thread_id"), r.line)
+	thread.reportUnread(r, "")
+	thread.add(r.messages, r.data)
 }
 
 // hasID reports whether the calls and results of messages have ids.

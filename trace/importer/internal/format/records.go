@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -45,6 +46,7 @@ type record struct {
 type decoded struct {
 	messages []llm.Message
 	invalid  *jsonio.SyntaxError
+	unread   string          // what the messages do not have of the record; empty if nothing
 	data     json.RawMessage // without the messages
 }
 
@@ -207,9 +209,19 @@ func (r *Run) setUsage(u llm.Usage) {
 	}
 }
 
-// anthropicMessages reads a message of the Messages API. Its results become messages of their own.
-func anthropicMessages(m json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
-	return message.DecodeOne(anthropic.Messages{}, "messages", m)
+// setAnthropic reads a message of the Messages API. Its results become messages of their own.
+func (r *record) setAnthropic(m json.RawMessage) {
+	r.messages, r.invalid = message.DecodeOne(anthropic.Messages{}, "messages", m)
+	if name, found := message.WithoutInput(m); found {
+		r.unread = fmt.Sprintf(message.NotObject, name)
+	}
+}
+
+// reportUnread reports what was not understood of a record whose messages are read.
+func (r *Run) reportUnread(rec *record, path string) {
+	if rec.unread != "" {
+		r.Unknown = append(r.Unknown, Unknown{Line: rec.line, Path: joinPath(rec.path, path), Err: errors.New(rec.unread)})
+	}
 }
 
 // addRecord adds the data of a record, if it is not nil, to opaque data.
