@@ -479,3 +479,30 @@ func TestMembersOfAnotherType(t *testing.T) {
 		}
 	}
 }
+
+// Arguments that are neither a text nor an object are listed. A text that is not JSON is what the model sent.
+func TestArgumentsOfAnotherType(t *testing.T) {
+	list := func(call string) string {
+		return `[{"role":"user","content":"q"},{"role":"assistant","content":null,` + call + `}]`
+	}
+	const tool = `"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":%s}}]`
+	const unread = `the call of "f" has data that is not read, as "arguments"`
+	for _, arguments := range []string{"5", "true", "[1]", "[]"} {
+		isReported(t, "a list "+arguments, list(fmt.Sprintf(tool, arguments)), unread)
+		isReported(t, "the old form "+arguments, list(`"function_call":{"name":"f","arguments":`+arguments+`}`), unread)
+		item := `[{"type":"message","role":"user","content":"q"},{"type":"function_call","call_id":"a","name":"f","arguments":` + arguments + `}]`
+		if _, _, failed, unknown := readAll(t, "x", []byte(item)); len(failed)+len(unknown) != 1 {
+			t.Errorf("an item %s: listed %v", arguments, append(failed, unknown...))
+		}
+		parts := `[{"trace_id":"t","span_id":"s","name":"chat m","attributes":{"gen_ai.operation.name":"chat","gen_ai.input.messages":"[{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"content\":\"q\"}]}]","gen_ai.output.messages":"[{\"role\":\"assistant\",\"parts\":[{\"type\":\"tool_call\",\"id\":\"a\",\"name\":\"f\",\"arguments\":` + arguments + `}],\"finish_reason\":\"tool_call\"}]"}}]`
+		isReported(t, "OpenTelemetry "+arguments, parts, unread)
+		span := `{"name":"n","context":{"trace_id":"t","span_id":"s"},"attributes":{"openinference.span.kind":"LLM","llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"q","llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.tool_calls.0.tool_call.id":"a","llm.output_messages.0.message.tool_calls.0.tool_call.function.name":"f","llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments":` + arguments + `}}`
+		isReported(t, "OpenInference "+arguments, span, `"tool_call.function.arguments"`)
+	}
+	for _, arguments := range []string{`"{\"x\":"`, `"[1]"`, `"5"`, `{"x":1}`, `""`, "null"} {
+		isReported(t, "a list "+arguments, list(fmt.Sprintf(tool, arguments)), "")
+	}
+	for input, want := range map[string]string{`[1]`: `as "input"`, `5`: `as "input"`, `{"x":1}`: "", `{}`: ""} {
+		isReported(t, "Converse "+input, `[{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":`+input+`}}]}]`, want)
+	}
+}

@@ -26,7 +26,7 @@ func addCall(call llm.ToolCall, add func(format string, args ...any)) {
 	if call.Arguments == "" || call.Arguments == "{}" || call.Arguments == "null" {
 		names = append(names, message.ArgumentMembers...)
 	}
-	if unread := unreadMembers(call.Opaque, names, false); unread != nil {
+	if unread := unreadMembers(call.Opaque, names, call.Arguments == ""); unread != nil {
 		add("the call of %q has data that is not read, as %s", call.Name, strings.Join(unread, ", "))
 	}
 }
@@ -47,11 +47,11 @@ func addResult(result llm.ToolResult, opaque json.RawMessage, add func(format st
 }
 
 // unreadMembers returns the names of the members of opaque data that are one of these names and not empty. Those
-// of a function, or of one in Gemini's form, are members of the call or the result. There, an empty list or text is
-// of another type than the arguments or the response that the reader would have taken.
-func unreadMembers(opaque json.RawMessage, names []string, inFunction bool) (unread []string) {
+// of a function, or of one in Gemini's form, are members of the call or the result. If they are its own, an empty
+// list or text is of another type than the arguments or the response that the reader would have taken.
+func unreadMembers(opaque json.RawMessage, names []string, areOwn bool) (unread []string) {
 	for name, value := range unknownMembers(opaque) {
-		own := inFunction && slices.Contains([]string{"arguments", "args", "response"}, name) && value[0] != '{'
+		own := areOwn && slices.Contains([]string{"arguments", "args", "response"}, name) && value[0] != '{'
 		switch {
 		case slices.Contains([]string{"function", "custom", "function_call", "function_response"}, tree.Snake(name)) && value[0] == '{':
 			unread = append(unread, unreadMembers(value, names, true)...)

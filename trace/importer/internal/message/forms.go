@@ -57,7 +57,7 @@ func CheckItem(item json.RawMessage) *jsonio.SyntaxError {
 // another kind than the string that the API has there; empty if there is none.
 func notString(item json.RawMessage) string {
 	for name, value := range tree.Members(item) {
-		if slices.Contains(itemStrings, name) && value[0] != '"' && !tree.IsNull(value) {
+		if slices.Contains(itemStrings, name) && value[0] != '"' && !tree.IsNull(value) || name == "arguments" && !AreArguments(value[0]) {
 			return "." + name
 		}
 		if !slices.Contains(itemLists, name) {
@@ -335,10 +335,12 @@ func conversePart(part json.RawMessage) llm.Part {
 		return llm.Text{Text: tree.String(value), Opaque: rest}
 	case "toolUse":
 		f := tree.Fields{Object: value}
-		return llm.ToolCall{
-			ID: f.Scalar("toolUseId"), Name: f.Scalar("name"), Arguments: tree.String(f.First("input")),
-			ProviderExecuted: tree.Scalar(value, "type") == "server_tool_use", Opaque: f.Rest(),
+		call := llm.ToolCall{ID: f.Scalar("toolUseId"), Name: f.Scalar("name"), ProviderExecuted: tree.Scalar(value, "type") == "server_tool_use"}
+		if input := tree.Member(value, "input"); input == nil || AreArguments(input[0]) { // a text of a stream
+			call.Arguments = tree.String(f.First("input"))
 		}
+		call.Opaque = f.Rest()
+		return call
 	case "toolResult":
 		if tree.Scalar(value, "type") == "" { // the provider's own tools have one
 			return converseResult(value)

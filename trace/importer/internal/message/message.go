@@ -437,7 +437,7 @@ func (r *Reader) toolCall(d *jsonio.Dec) llm.ToolCall {
 			c.ID, hasID = stringOrNull(d), true
 		case key == "function" && d.Peek() == '"': // Inspect; the arguments are a member of the call
 			c.Name, nameOnly = d.String(), true
-		case key == "arguments":
+		case key == "arguments" && isArguments(d):
 			c.Arguments, hasArguments = arguments(d), true
 		case key == "function", key == "custom":
 			var others tree.Object
@@ -471,7 +471,7 @@ func function(d *jsonio.Dec, c *llm.ToolCall) (rest tree.Object, isObject bool) 
 		switch {
 		case key == "name":
 			c.Name = stringOrNull(d)
-		case key != "arguments" && key != "input":
+		case key != "arguments" && key != "input" || !isArguments(d):
 			rest.Raw(key, d.Raw())
 		default:
 			isObject = d.Peek() == '{'
@@ -480,6 +480,13 @@ func function(d *jsonio.Dec, c *llm.ToolCall) (rest tree.Object, isObject bool) 
 	}
 	return rest, isObject
 }
+
+// isArguments reports whether the next value is a string, an object or null. Another one stays in the opaque data
+// of the call, as what is not read.
+func isArguments(d *jsonio.Dec) bool { return AreArguments(d.Peek()) }
+
+// AreArguments reports whether a value that begins with this byte is one that arguments may be.
+func AreArguments(first byte) bool { return first == '"' || first == '{' || first == 'n' }
 
 // arguments returns a string as it is, any other value as its JSON, byte for byte, and null
 // as the empty string.

@@ -305,10 +305,13 @@ func (s *spanReader) spanContent(content map[string]json.RawMessage) llm.Part {
 // spanCall reads the attributes of a call. It generates a missing id.
 func (s *spanReader) spanCall(attributes map[string]json.RawMessage) llm.ToolCall {
 	call := llm.ToolCall{
-		ID:        take(attributes, "tool_call.id"),
-		Name:      take(attributes, "tool_call.function.name"),
-		Arguments: take(attributes, "tool_call.function.arguments"),
+		ID:   take(attributes, "tool_call.id"),
+		Name: take(attributes, "tool_call.function.name"),
 	}
+	const arguments = "tool_call.function.arguments"
+	if value := attributes[arguments]; value == nil || message.AreArguments(value[0]) {
+		call.Arguments = take(attributes, arguments)
+	} // another value is an attribute that is not read
 	call.Opaque = s.opaque(attributes, knownOfCall)
 	if call.ID == "" {
 		s.reader.GenerateID(&call)
