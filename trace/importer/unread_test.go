@@ -451,21 +451,21 @@ func TestMembersOfAnotherType(t *testing.T) {
 	session := `{"id":"s","app_name":"a","user_id":"u","events":[` + strings.ReplaceAll(strings.ReplaceAll("{\"content\":"+called+"},{\"content\":"+answered+"}", `},{"role"`, `}},{"content":{"role"`), "functionCall", "function_call") + `]}`
 	const noArgs, noResponse = `the call of "f" has data that is not read, as "args"`, `the result of the call "%s" has no content that looptape reads; it has data as "response"`
 	for name, c := range map[string]struct{ file, old, new, want string }{
-		"Gemini: a number as args":        {gemini, `{"x":1}`, `7`, "x:1: " + noArgs + " (in message 1 of run-1)"},
-		"Gemini: a text as args":          {gemini, `{"x":1}`, `"zzz"`, "x:1: " + noArgs + " (in message 1 of run-1)"},
-		"Gemini: a list as args":          {gemini, `{"x":1}`, `[]`, "x:1: " + noArgs + " (in message 1 of run-1)"},
-		"Gemini: false as args, by name":  {byName, `{"x":1}`, `false`, "x:1: " + noArgs + " (in message 1 of run-1)"},
-		"Gemini: a text as response":      {gemini, `{"r":1}`, `"zzz"`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of run-1)"},
-		"Gemini: an empty text":           {gemini, `{"r":1}`, `""`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of run-1)"},
-		"Gemini: a list as response":      {gemini, `{"r":1}`, `[]`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of run-1)"},
-		"Gemini: a number, by name":       {byName, `{"r":1}`, `5`, "x:1: " + fmt.Sprintf(noResponse, "function_call_1") + " (in message 2 of run-1)"},
-		"Gemini: null":                    {gemini, `{"r":1}`, `null`, ""},
-		"ADK session: a number as args":   {session, `{"x":1}`, `7`, "x:1: " + noArgs + " (in message 1 of s)"},
-		"ADK session: a text as response": {session, `{"r":1}`, `"zzz"`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of s)"},
-		"Anthropic: a number":             {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":5`, "x:1: [2]: expected an array at content[0].content"},
-		"Anthropic: an object":            {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":{"x":1}`, "x:1: [2]: expected an array at content[0].content"},
-		"Anthropic: is_error":             {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":"r","is_error":"no"`, "x:1: [2]: expected true or false at content[0].is_error"},
-		"Anthropic, in an object":         {`{"messages":[` + user + "," + use + "," + result + "]}", `"content":"r"`, `"content":5`, "x:1: messages[2]: expected an array at content[0].content"},
+		"Gemini: a number as arguments":       {gemini, `{"x":1}`, `7`, "x:1: " + noArgs + " (in message 1 of run-1)"},
+		"Gemini: a text as arguments":         {gemini, `{"x":1}`, `"zzz"`, "x:1: " + noArgs + " (in message 1 of run-1)"},
+		"Gemini: a list as arguments":         {gemini, `{"x":1}`, `[]`, "x:1: " + noArgs + " (in message 1 of run-1)"},
+		"Gemini: false as arguments, by name": {byName, `{"x":1}`, `false`, "x:1: " + noArgs + " (in message 1 of run-1)"},
+		"Gemini: a text as response":          {gemini, `{"r":1}`, `"zzz"`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of run-1)"},
+		"Gemini: an empty text":               {gemini, `{"r":1}`, `""`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of run-1)"},
+		"Gemini: a list as response":          {gemini, `{"r":1}`, `[]`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of run-1)"},
+		"Gemini: a number, by name":           {byName, `{"r":1}`, `5`, "x:1: " + fmt.Sprintf(noResponse, "function_call_1") + " (in message 2 of run-1)"},
+		"Gemini: null":                        {gemini, `{"r":1}`, `null`, ""},
+		"ADK session: a number as arguments":  {session, `{"x":1}`, `7`, "x:1: " + noArgs + " (in message 1 of s)"},
+		"ADK session: a text as response":     {session, `{"r":1}`, `"zzz"`, "x:1: " + fmt.Sprintf(noResponse, "a") + " (in message 2 of s)"},
+		"Anthropic: a number":                 {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":5`, "x:1: [2]: expected an array at content[0].content"},
+		"Anthropic: an object":                {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":{"x":1}`, "x:1: [2]: expected an array at content[0].content"},
+		"Anthropic: is_error":                 {"[" + user + "," + use + "," + result + "]", `"content":"r"`, `"content":"r","is_error":"no"`, "x:1: [2]: expected true or false at content[0].is_error"},
+		"Anthropic, in an object":             {`{"messages":[` + user + "," + use + "," + result + "]}", `"content":"r"`, `"content":5`, "x:1: messages[2]: expected an array at content[0].content"},
 	} {
 		_, runs, failed, unknown := readAll(t, "x", []byte(strings.Replace(c.file, c.old, c.new, 1)))
 		if got := strings.Join(texts(append(failed, unknown...)), "; "); got != c.want || len(runs) != 1 {
