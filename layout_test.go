@@ -58,7 +58,7 @@ var (
 	presetPackages     = []string{"internal/jsonio", "internal/responsehook", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/store", "loop/uistream"}
 	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/openai/..."}
 	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec"}
-	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/tabular", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
+	evaluationPackages = []string{"internal/visible", "internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/tabular", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
 	evaluationModules  = []string{gonum, jsonschema, yaml}
 	examplePackages    = []string{"llm", "loop/...", "fake/...", "providers/..."}
 )
@@ -105,6 +105,7 @@ var table = []packageRule{
 	},
 	{
 		name: "internal/markdown", does: "escapes foreign text for Markdown",
+		packages: []string{"internal/visible"},
 	},
 	{
 		name: "internal/ordered", does: "concurrent tasks, whose results come in order",
@@ -131,6 +132,10 @@ var table = []packageRule{
 		name: "internal/tabular", does: "formats numbers and tables for people",
 	},
 	{
+		name: "internal/visible", does: "escapes in text that a terminal or a CI system would obey",
+		not: "Markdown and HTML",
+	},
+	{
 		name: "internal/yamljson", does: "YAML as JSON",
 		packages: []string{"internal/jsonio"},
 		modules:  []string{yaml},
@@ -148,7 +153,7 @@ var table = []packageRule{
 	{
 		name: "trace", does: "the events of a run; their file, canonical form and text form",
 		not:      "checking, scoring",
-		packages: []string{"internal/jsonio", "llm", "trace/internal/..."},
+		packages: []string{"internal/jsonio", "internal/visible", "llm", "trace/internal/..."},
 		large:    "The canonical, joined and text forms share the decoder of events, and an eighth is generated.",
 	},
 	{
@@ -282,7 +287,7 @@ var table = []packageRule{
 	{
 		name: "loop/scenario", does: "a scenario file becomes a run, and a recorded run becomes a scenario file",
 		not:      "checking, scoring",
-		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "internal/visible", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"},
 		modules:  []string{yaml, "golang.org/x/tools/txtar"},
 	},
 	{
@@ -383,7 +388,7 @@ var table = []packageRule{
 	{
 		name: "fake", does: "scripted models and tools, the scenario format, the virtual clock",
 		not:      "the loop",
-		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "llm", "fake/internal/yamlfile"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "internal/visible", "llm", "fake/internal/yamlfile"},
 		modules:  []string{yaml, goCmp},
 	},
 	{
@@ -518,7 +523,7 @@ var table = []packageRule{
 	},
 	{
 		name: "cmd/looptape/internal/cli", does: "what commands share: arguments, flags, files, tables, exit status",
-		packages: []string{"internal/atomicfile", "cassettes/...", "loop/scenario", "trace/importer", "cmd/looptape/internal/cli/clitest"},
+		packages: []string{"internal/atomicfile", "internal/visible", "cassettes/...", "loop/scenario", "trace/importer", "cmd/looptape/internal/cli/clitest"},
 		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", tableWriter},
 	},
 	{

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/looptape/looptape/fake/internal/yamlfile"
+	"github.com/looptape/looptape/internal/visible"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -147,7 +148,7 @@ func (s *Script) YAML() ([]byte, error) {
 	if err := errors.Join(enc.Encode(n), enc.Close()); err != nil {
 		return nil, fmt.Errorf("fake: write the script %q: %w", s.Name, err)
 	}
-	return b.Bytes(), nil
+	return visible.Quoted(b.Bytes()), nil // the writer puts such strings into double quotes
 }
 
 // newReader returns a reader whose errors are syntax errors of the named file.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/visible"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -40,7 +41,7 @@ func FormatText(events []Event) string {
 	for i := range events {
 		f.event(&events[i])
 	}
-	return string(f.dst)
+	return string(visible.Quoted(f.dst)) // only strings in double quotes have such characters
 }
 
 const placeWidth = 4

@@ -9,6 +9,7 @@ import (
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/internal/parquet"
+	"github.com/looptape/looptape/internal/visible"
 )
 
 // column is a column of a table of runs: the value of a run for package parquet, or nil.
@@ -82,13 +83,14 @@ func resource(name string) column {
 
 // CSV writes one line per run in the format of RFC 4180, after a line with the column names.
 // Missing values are empty. A string that a spreadsheet could read as a formula gets an
-// apostrophe as prefix (OWASP, "CSV Injection").
+// apostrophe as prefix (OWASP, "CSV Injection"). Characters that control a terminal or the direction
+// of text are escaped, and so are commands for a CI system.
 func (r *Report) CSV(w io.Writer) error {
 	buf := bufio.NewWriter(w)
 	columns := r.columns()
 	cells := make([]string, len(columns))
 	for i, c := range columns {
-		cells[i] = c.name
+		cells[i] = string(visible.Text([]byte(c.name)))
 	}
 	writeRecord(buf, cells)
 	for run := range r.Runs() {
@@ -105,7 +107,7 @@ func cell(v any) string {
 	case nil:
 		return ""
 	case string:
-		return guarded(v)
+		return string(visible.Text([]byte(guarded(v))))
 	}
 	return fmt.Sprint(v)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/report"
+	"github.com/looptape/looptape/internal/visible"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -137,10 +138,11 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errBroken }
 
-// TestCSVBothWays checks that a reader returns the cells of CSV, except that it changes line ends.
+// TestCSVBothWays checks that a reader returns the cells of CSV with escapes, except that it changes line
+// ends.
 func TestCSVBothWays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		text := rapid.StringOf(rapid.SampledFrom([]rune("a\",\n\r =+-@\t'ü＝"))).Draw(rt, "text")
+		text := rapid.StringOf(rapid.SampledFrom([]rune("a\",\n\r =+-@\t'ü＝:#[\u202e"))).Draw(rt, "text")
 		r := row("c"+text, 0, scores{"m" + text: 0.1})
 		r.Explanations = byName(map[string]string{"m" + text: text})
 		var out bytes.Buffer
@@ -161,7 +163,7 @@ func TestCSVBothWays(t *testing.T) {
 		}
 		want := map[string]string{"case": "c" + text, "score.m" + text: "0.1", "explanation.m" + text: guard + text}
 		for name, value := range want {
-			name, value = unix(name), unix(value)
+			name, value = unix(string(visible.Text([]byte(name)))), unix(string(visible.Text([]byte(value))))
 			if got[name] != value {
 				rt.Errorf("%q: got %q, want %q", name, got[name], value)
 			}

@@ -15,6 +15,8 @@ func TestPlain(t *testing.T) {
 		{"<script>&lt;", `\<script\>\&lt;`},
 		{"`x` *y* _z_ ~v~ $w$", "\\`x\\` \\*y\\* \\_z\\_ \\~v\\~ \\$w\\$"},
 		{`![a](b) {c} \ +`, `\!\[a\]\(b\) \{c\} \\ \+`},
+		{"see https://a.example, www.b.example, mailto:c", `see https:&#8203;//a.example, www&#8203;.b.example, mailto&#8203;:c`},
+		{"a\u202eb\u009b", `a\\u202eb\\u009b`},
 		{"@all #12", `\@&#8203;all \#&#8203;12`},
 	} {
 		if got := markdown.Plain(c[0]); got != c[1] {

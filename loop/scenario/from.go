@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/visible"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset"
@@ -414,7 +415,7 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 	}
 	comment := "Made from a recorded run.\n"
 	if len(b.omitted) > 0 {
-		comment += "Omitted: " + strings.Join(b.omitted, "; ") + ".\n"
+		comment += "Omitted: " + visible.Escaped(strings.Join(b.omitted, "; ")) + ".\n"
 	}
 	a := txtar.Archive{Comment: []byte(comment + "\n"), Files: []txtar.File{{Name: scriptSection, Data: yaml}}}
 	if expected != nil {

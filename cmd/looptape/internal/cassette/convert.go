@@ -124,6 +124,5 @@ func reportLost(w *cli.World, name string, format convert.Format, lost []convert
 	if text == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w.Err, "looptape: omitted from %s because %s cannot represent it:\n%s", name, format, text)
-	return err
+	return w.Message("looptape: omitted from %s because %s cannot represent it:\n%s", name, format, text)
 }

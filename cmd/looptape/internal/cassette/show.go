@@ -47,18 +47,16 @@ Exit status: 0, or 2 if it cannot be read or there is no such number.`,
 			return fmt.Errorf("%s: interaction %q not found: the recording has %s; looptape cassette ls lists them", args[0], args[1], cli.Count(len(list), "interaction"))
 		}
 		x := list[n-1]
-		var out []byte
 		switch *body {
 		case "":
-			out = dialogue(x)
+			w.Print(dialogue(x))
 		case "request":
-			out = x.Request.Body
+			w.PrintBody(x.Request.Body)
 		case "response":
-			out = x.Response.Body
+			w.PrintBody(x.Response.Body)
 		default:
 			return fmt.Errorf("--body %q: want request or response", *body)
 		}
-		w.Print(out)
 		return nil
 	}
 	return c

@@ -6,9 +6,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/looptape/looptape/internal/visible"
 )
 
 // World is everything outside the process that the commands use.
@@ -72,7 +75,23 @@ func Result(failed, incomplete bool) error {
 }
 
 // PrintError prints an error. It ignores a failure to write to standard error.
-func (w *World) PrintError(err error) { _, _ = fmt.Fprintln(w.Err, "looptape:", err) }
+func (w *World) PrintError(err error) { _ = w.Message("looptape: %v\n", err) }
+
+// Message prints text for people on standard error.
+func (w *World) Message(format string, args ...any) error {
+	_, err := w.Err.Write(visible.Text(fmt.Appendf(nil, format, args...)))
+	return err
+}
+
+// Log returns a logger for standard error.
+func (w *World) Log() *log.Logger { return log.New(messages{w}, "looptape: ", 0) }
+
+// messages is a writer of messages.
+type messages struct{ *World }
+
+func (m messages) Write(text []byte) (int, error) {
+	return len(text), m.Message("%s", text)
+}
 
 // Warn prints a message for people as an error.
 func (w *World) Warn(format string, args ...any) { w.PrintError(fmt.Errorf(format, args...)) }

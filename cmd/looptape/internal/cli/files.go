@@ -171,6 +171,16 @@ func (w *World) CheckOutputs(names ...string) error {
 	return nil
 }
 
+// toFile reports whether standard output is a regular file.
+func (w *World) toFile() bool {
+	f, ok := w.Out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
+}
+
 // isOut reports whether name is the file of standard output.
 func (w *World) isOut(name string) bool {
 	f, ok := w.Out.(*os.File)

@@ -14,6 +14,8 @@ import (
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/looptape/looptape/internal/visible"
 )
 
 // WriteJSON writes v on one line, without HTML escaping.
@@ -35,18 +37,40 @@ func (w *World) printer(write func(out io.Writer) error) {
 
 // JSON prints v on one line.
 func (w *World) JSON(v any) {
-	w.printer(func(out io.Writer) error { return WriteJSON(out, v) })
+	w.printer(func(out io.Writer) error {
+		var text bytes.Buffer
+		if err := WriteJSON(&text, v); err != nil {
+			return err
+		}
+		_, err := out.Write(visible.JSON(text.Bytes()))
+		return err
+	})
 }
 
 // Printf prints text on standard output.
 func (w *World) Printf(format string, args ...any) { w.Print(fmt.Appendf(nil, format, args...)) }
 
-// Print prints bytes on standard output.
-func (w *World) Print(text []byte) {
+// Print prints text on standard output.
+func (w *World) Print(text []byte) { w.PrintBytes(visible.Text(text)) }
+
+// PrintBytes prints bytes on standard output as they are.
+func (w *World) PrintBytes(text []byte) {
 	w.printer(func(out io.Writer) error {
 		_, err := out.Write(text)
 		return err
 	})
+}
+
+// PrintBody prints a recorded body on standard output. On a terminal it has no hidden characters, and no
+// commands for a CI system where the output may be its log. Otherwise the bytes are unchanged.
+func (w *World) PrintBody(body []byte) {
+	switch {
+	case w.OutTerminal:
+		body = visible.Text(body)
+	case w.Getenv("CI") != "" && !w.toFile():
+		body = visible.Commands(body)
+	}
+	w.PrintBytes(body)
 }
 
 // Columns is the width of help and tables. A table is wider if its last column would be narrower
@@ -118,7 +142,7 @@ func writeTable(out io.Writer, header []string, rows [][]string) error {
 	for line := range strings.Lines(text.String()) {
 		lines = append(append(lines, strings.TrimRight(line, " \n")...), '\n')
 	}
-	_, err := out.Write(append(lines, '\n'))
+	_, err := out.Write(visible.Commands(append(lines, '\n')))
 	return err
 }
 
@@ -135,11 +159,11 @@ func brokenWords(text string, width int) string {
 	return strings.Join(words, " ")
 }
 
-// Visible returns the cells of a row. It quotes a cell with control characters.
+// Visible returns the cells of a row. It quotes a cell with line feeds, tabs or hidden characters.
 func Visible(row []string) []string {
 	out := slices.Clone(row)
 	for i, cell := range row {
-		if strings.ContainsFunc(cell, unicode.IsControl) {
+		if strings.ContainsFunc(cell, func(r rune) bool { return unicode.IsControl(r) || visible.Hidden(r) }) {
 			out[i] = strconv.Quote(cell)
 		}
 	}
@@ -161,7 +185,8 @@ func (w *World) ResultLine(line string, ok bool) {
 		if !ok {
 			c = red
 		}
-		line = c + line + reset
+		w.PrintBytes(slices.Concat([]byte(c), visible.Text([]byte(line)), []byte(reset+"\n")))
+		return
 	}
 	w.Printf("%s\n", line)
 }

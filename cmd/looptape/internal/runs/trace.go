@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/internal/visible"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -145,7 +146,7 @@ func printEvents(w *cli.World, events []trace.Event, format string) {
 	var line []byte
 	for i := range events {
 		line = append(events[i].AppendJSON(line[:0]), '\n')
-		w.Print(line)
+		w.PrintBytes(visible.JSON(line))
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log"
 	"maps"
 	"os/exec"
 	"slices"
@@ -124,7 +123,7 @@ func (v *cassetteServer) start(args []string) error {
 	if err != nil {
 		return err
 	}
-	p, err := cassettes.NewProxy(c, log.New(v.w.Err, "looptape: ", 0))
+	p, err := cassettes.NewProxy(c, v.w.Log())
 	if err != nil {
 		return errors.Join(err, c.Abandon())
 	}
@@ -172,8 +171,7 @@ func (v *cassetteServer) greet(url string, names []string) error {
 	for _, name := range names {
 		text += fmt.Sprintf("  %-10s %s\n", name, url+"/"+name)
 	}
-	_, err := fmt.Fprint(v.w.Err, text)
-	return err
+	return v.w.Message("%s", text)
 }
 
 // env returns the variables with the base URLs of the servers.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"os/exec"
@@ -92,7 +91,7 @@ func (c *command) serve(h http.Handler, p program) (failed, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--addr %s: %w", c.addr, err)
 	}
-	s := &http.Server{Handler: h, ErrorLog: log.New(w.Err, "looptape: ", 0), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
+	s := &http.Server{Handler: h, ErrorLog: w.Log(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(netutil.LimitListener(l, maxConnections)) }()
 	host, port, _ := net.SplitHostPort(l.Addr().String()) // the address of a TCP listener has both

@@ -284,8 +284,7 @@ func protocols(some []string) string {
 // program reads them as JSON to start clients.
 func (v *server) greet(name string, h wire.ServerInfo, started bool) error {
 	if v.all {
-		_, err := fmt.Fprintf(v.w.Err, "looptape serves %s, quirk: %s\n", name, cmp.Or(strings.Join(h.Quirks, " "), noQuirk))
-		return err
+		return v.w.Message("looptape serves %s, quirk: %s\n", name, cmp.Or(strings.Join(h.Quirks, " "), noQuirk))
 	}
 	if *v.format == "json" && !started {
 		v.w.JSON(h)
@@ -299,6 +298,5 @@ func (v *server) greet(name string, h wire.ServerInfo, started bool) error {
 	if len(h.Quirks) > 0 {
 		text += fmt.Sprintf("  %-10s %s\n", "quirks", strings.Join(h.Quirks, " "))
 	}
-	_, err := fmt.Fprint(v.w.Err, text)
-	return err
+	return v.w.Message("%s", text)
 }
