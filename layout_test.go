@@ -434,6 +434,7 @@ var table = []packageRule{
 	{
 		name: "cassettes/redact", does: "names and shapes of secrets; redaction; scrubbing",
 		not:      "files",
+		large:    "The table of the keys of vendors is in the package of the scan, and the places of texts are unexported.",
 		packages: []string{"internal/eventstream", "internal/jsonio", "internal/jsonval", "internal/slab", "cassettes/recording", "cassettes/internal/tape", "cassettes/internal/match"},
 	},
 	{

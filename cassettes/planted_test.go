@@ -482,6 +482,13 @@ func collect(at map[string]string, path string, v any) {
 // grep searches a string for a secret: unchanged, percent-encoded and in base64.
 func grep(t *testing.T, where, secret, text string) {
 	t.Helper()
+	if contains(text, secret) {
+		t.Errorf("%s has the secret %s: %.600q", where, secret, text)
+	}
+}
+
+// contains reports whether text contains a secret in one of these encodings.
+func contains(text, secret string) bool {
 	views := []string{text}
 	for v := text; ; {
 		plain, err := url.PathUnescape(regexp.MustCompile(`%([^0-9a-fA-F]|.[^0-9a-fA-F]|.?$)`).ReplaceAllString(v, "%25$1"))
@@ -501,13 +508,13 @@ func grep(t *testing.T, where, secret, text string) {
 		}
 	}
 	for _, v := range views {
-		for _, s := range []string{secret, inJSON(secret), escapedAll(secret), inJSON(inJSON(secret))} {
+		for _, s := range []string{secret, inJSON(secret), escapedAll(secret), inJSON(inJSON(secret)), inJSON(inJSON(inJSON(secret)))} {
 			if strings.Contains(v, s) {
-				t.Errorf("%s has the secret %s: %.600q", where, secret, text)
-				return
+				return true
 			}
 		}
 	}
+	return false
 }
 
 // eventMessage appends a message of the Amazon event stream format.

@@ -66,6 +66,9 @@ func (c *Cassette) find(session string, r recording.Request) (int, error) {
 	if i := c.index.TakeByPlaceholder(session, &clean); i >= 0 {
 		return i, nil
 	}
+	if i := c.index.TakeRedacted(session, &clean, c.opts.Redacted); i >= 0 {
+		return i, nil
+	}
 	return 0, c.miss(session, clean)
 }
 

@@ -52,7 +52,7 @@ func (o *Rules) assignedAt(v *values, at int) part {
 	if k == kindBody {
 		p = v.after(at+1, quote)
 	}
-	if said := l.text[p.from:p.to]; s == secretAlways || isWord(said) && looksRandom(decodedValue(said, p.encoded)) {
+	if said := l.text[p.from:p.to]; s == secretAlways || (s > secretIfStrong || isWord(said)) && s.covers(decodedValue(said, p.encoded)) {
 		return p
 	}
 	return part{}
@@ -347,7 +347,7 @@ func (n *nested) string() bool {
 
 func (n *nested) value(name string, from, to int) {
 	said := n.text[from:to]
-	if s := n.o.secrecy(kindBody, name); s == secretAlways || s.covers(decodedValue(said, 0)) {
+	if s := n.o.secrecy(kindBody, name); s.covers(decodedValue(said, 0)) {
 		n.parts = append(n.parts, part{from: from + len(scheme(said)), to: to})
 	}
 }

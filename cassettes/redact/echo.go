@@ -26,7 +26,7 @@ func (s *secrets) add(secret string) (mark string) {
 		return ""
 	}
 	mark = match.Placeholder(secret)
-	if len(secret) < match.MinSecret || s.known[secret] {
+	if len(secret) < match.MinSecret || isOrdinary(secret) || s.known[secret] {
 		return mark
 	}
 	if s.known == nil {

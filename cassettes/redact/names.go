@@ -23,7 +23,7 @@ var (
 
 	// Names that also have harmless values; only values that look random are secret.
 	halfSecretHeaderEnds = endingsOf("key", "signature")
-	halfSecretNames      = []string{"key", "token", "auth", "jwt", "sig", "pwd", "assertion"}
+	halfSecretNames      = []string{"key", "sig", "assertion"}
 	halfSecretQueries    = []string{"code"}
 )
 
@@ -66,14 +66,33 @@ func leadsTo(list []string, p *place) bool {
 type secrecy uint8
 
 const (
-	secretNever    secrecy = iota
-	secretIfRandom         // only if the value looks random
+	secretNever     secrecy = iota
+	secretIfSession         // only if the value looks random, and is no UUID or hash
+	secretIfRandom          // only if the value looks random
+	secretIfStrong          // the same, or a password with signs
+	secretIfLikely          // only if the value can be a secret
+	secretIfCode            // the same, or a number
 	secretAlways
 )
 
 // covers reports whether a value is secret.
 func (s secrecy) covers(value string) bool {
-	return s == secretAlways || s == secretIfRandom && looksRandom(value)
+	switch s {
+	case secretNever:
+		return false
+	case secretIfSession:
+		return looksRandom(value) && !hexDash.all(value)
+	case secretIfRandom:
+		return looksRandom(value)
+	case secretIfStrong:
+		return isStrong(value) || looksRandom(value)
+	case secretIfLikely:
+		return isLikely(value) || looksRandom(value)
+	case secretIfCode:
+		return isCode(value) || isLikely(value) || looksRandom(value)
+	case secretAlways:
+	}
+	return true
 }
 
 func (o *Rules) secrecy(k kind, name string) secrecy {
@@ -94,6 +113,8 @@ func (o *Rules) secrecy(k kind, name string) secrecy {
 		if !slices.Contains(opaqueIDs, plain) {
 			return secretIfRandom
 		}
+	case !slices.Contains(opaqueIDs, plain):
+		return tellingSecrecy(name, plain)
 	}
 	return secretNever
 }
@@ -108,6 +129,12 @@ func (o *Rules) isSecret(p *place, text string) bool {
 		return false
 	}
 	s := o.secrecy(p.kind, name)
+	if p.kind != kindHeader && p.kind != kindTrailer && isOrdinary(text) && !hasName(o.Secret, plainName(name)) {
+		s = secretNever
+	}
+	if p.kind == kindNumber && s < secretIfCode { // a count
+		s = secretNever
+	}
 	if p.at != nil && p.name == "value" && p.at.named != "" {
 		s = max(s, o.secrecy(p.kind, p.at.named))
 	}
@@ -191,7 +218,7 @@ var (
 	}
 	// Fingerprints, cursors and padding.
 	opaqueIDs = []string{
-		"systemfingerprint", "etag", "hash", "digest", "sha256", "checksum", "nonce", "obfuscation", "p", "cfray", "traceparent", "tracestate", "reportto", "nel",
+		"systemfingerprint", "xapiversion", "etag", "hash", "digest", "sha256", "checksum", "nonce", "obfuscation", "p", "cfray", "traceparent", "tracestate", "reportto", "nel",
 		"nextpagetoken", "pagetoken", "turntoken", "cursor", "after", "before", "openaiorganization", "openaiproject", "contentsecuritypolicy", "useragent", "boundary", "idempotencykey", "secwebsocketkey",
 	}
 )

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
@@ -79,8 +80,14 @@ func (r *redaction) find(o *Rules, known bool) {
 }
 
 func (r *redaction) add(i int, spans ...span) {
-	if spans != nil {
-		r.spans[i] = append(r.spans[i], spans...)
+	l := &r.leaves[i]
+	if l.isFixed() {
+		return
+	}
+	for _, s := range spans {
+		if l.at == nil || l.kind != kindName || isMixed(l.text[s.from:s.to]) || s.to-s.from >= 2*match.MinSecret && strings.ContainsAny(l.text[s.from:s.to], "0123456789") {
+			r.spans[i] = append(r.spans[i], s)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func TestRandomWords(t *testing.T) {
 	for name, alphabet := range map[string]string{"62": letters + digits, "64": letters + digits + "-_", "36": lower + digits, "base64": letters + digits + "+/"} {
 		missed := 0
 		for n := range 1000 {
-			if w := "is " + randomText(rnd, alphabet, 32+n%40) + "."; len(findShapes(w)) != 1 {
+			if w := "is " + randomText(rnd, alphabet, 32+n%40) + "."; len((&Rules{}).findShapes(w)) != 1 {
 				missed++
 			}
 		}
@@ -63,7 +63,7 @@ func TestShapes(t *testing.T) {
 		"sk_live_" + some(24): "a key of Stripe",
 	} {
 		for _, in := range []string{text, "key=" + text + ", ", `"` + text + `"`} {
-			hits := findShapes(in)
+			hits := (&Rules{}).findShapes(in)
 			if len(hits) != 1 || hits[0].what != want || in[hits[0].from:hits[0].to] != text {
 				t.Errorf("%q: %+v, want %s", in, hits, want)
 			}
@@ -81,7 +81,7 @@ func TestHarmless(t *testing.T) {
 		"================================================", "aaaaaaaa1aaaaaaaa1aaaaaaaa1aaaaaaaa1", "/domains/root/db/xn--4gbrim-a1b2/c3d4e5",
 		Placeholder("a secret of some length"), "(request_id=req_011CTx4vT9kQhJ3sYw8nZbLp2RfD)", "chatcmpl-BxYz12AbCdEf34GhIjKl56MnOpQr",
 	} {
-		if hits := findShapes("see " + text + " there"); hits != nil {
+		if hits := (&Rules{}).findShapes("see " + text + " there"); hits != nil {
 			t.Errorf("%q: %+v", text, hits)
 		}
 	}

@@ -156,6 +156,32 @@ func (t *Index) TakeByPlaceholder(session string, r *recording.Request) int {
 	return -1
 }
 
+// TakeRedacted uses the first unused interaction whose request redaction still changes, and is then
+// equal to this one. Older versions redacted less. TakeRedacted returns -1 if there is none.
+func (t *Index) TakeRedacted(session string, r *recording.Request, redacted func(*recording.Interaction) *recording.Interaction) int {
+	now := t.matcher.key(session, r)
+	for i := range t.keys {
+		if t.inUse(i) {
+			continue
+		}
+		x, err := t.file.Interaction(i)
+		if err != nil {
+			continue
+		}
+		k := t.matcher.key(x.Session, &redacted(x).Request)
+		if k.Exact != t.keys[i].Exact && (k.Exact == now.Exact || k.Bare != 0 && k.Bare == now.Bare) && t.use(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (t *Index) inUse(i int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.used[i]
+}
+
 // withPlaceholder returns the unused interactions with a placeholder in the URL or the body.
 func (t *Index) withPlaceholder() (list []int) {
 	t.mu.Lock()

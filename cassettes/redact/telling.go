@@ -1,0 +1,164 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+)
+
+// A name is telling if it contains a word for a secret. What its values look like decides.
+
+// stems occur in every telling name, in lower case without - and _.
+var stems = []string{"pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "sess", "signature", "pin", "otp", "jwt", "bearer", "code", "cvv", "cvc", "connectionstring", "dsn"}
+
+// telling is a word of a name, in lower case.
+var (
+	passwordWords = []string{"password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "secret", "secrets", "credential", "credentials", "creds", "cookie", "cookies", "authorization", "bearer", "jwt", "apikey", "apikeys", "token", "auth", "dsn"}
+	pinWords      = []string{"pin", "otp", "totp", "cvv", "cvc", "mfa"}
+	// Before the word key.
+	keyOwners = []string{"api", "app", "application", "access", "private", "signing", "signature", "encryption", "encrypt", "master", "license", "account", "storage", "subscription", "auth", "ssh", "gpg", "pgp", "deploy", "webhook", "service", "shared", "client", "consumer", "integration", "admin", "root", "host", "functions", "hmac", "aes", "rsa", "symmetric", "server", "ingest", "jwt", "session"}
+	// Before the word code.
+	codeOwners = []string{"recovery", "backup", "auth", "authorization", "verification", "device", "sms", "login", "security", "access", "otp", "pin"}
+	// The last word of a name that describes a secret, and is none.
+	describing = []string{
+		"count", "counts", "limit", "limits", "type", "types", "usage", "usages", "length", "len", "size", "id", "ids", "name", "names", "url", "urls", "uri", "endpoint", "expires", "expiry",
+		"exp", "ttl", "at", "in", "details", "detail", "ratio", "rate", "budget", "status", "state", "enabled", "required", "policy", "method", "methods", "mode", "format", "algorithm", "hint", "help",
+		"label", "field", "fields", "path", "file", "index", "position", "offset", "start", "end", "window", "price", "cost", "per", "max", "min", "total", "remaining", "version", "created",
+		"updated", "number", "logprob", "logprobs", "prob", "reason", "provider", "scheme", "scope", "scopes", "schema", "domain", "error", "message", "description", "title", "strength", "fingerprint",
+	}
+	// The word before token or key in a name that is exempt.
+	harmlessOwners = []string{
+		"page", "next", "continuation", "sync", "cursor", "per", "prompt", "completion", "output", "input", "max", "min", "stop", "special", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "first", "last",
+		"previous", "turn", "thinking", "reasoning", "cached", "text", "audio", "image", "resume", "logprob", "top",
+		"public", "publishable", "primary", "foreign", "sort", "partition", "cache", "idempotency", "object", "group", "row", "thought",
+	}
+	// Names that a protocol gives to other data.
+	exempt = []string{
+		"maxtokens", "prompttokens", "completiontokens", "totaltokens", "tokencount", "tokens", "finishreason", "stopsequence", "signature", "thoughtsignature", "signaturedelta", "promptcachekey",
+		"safetyidentifier", "xauthtype", "wwwauthenticate", "idempotencykey", "surrogatekey", "secwebsocketkey", "publickeypins", "accesscontrolallowcredentials", "cachekey", "code", "key", "session",
+	}
+)
+
+// nameWords returns the words of a name in lower case: those of api_key, X-Api-Key, apiKey and
+// APIKey are api and key.
+func nameWords(name string) (words []string) {
+	from := 0
+	cut := func(to int) {
+		if to > from {
+			words = append(words, strings.ToLower(name[from:to]))
+		}
+		from = to
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case !alnum[c]:
+			cut(i)
+			from = i + 1
+		case i > 0 && isUpper(c) && (!isUpper(name[i-1]) || i+1 < len(name) && 'a' <= name[i+1] && name[i+1] <= 'z'):
+			cut(i)
+		}
+	}
+	cut(len(name))
+	return words
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// maxName is the length of the longest telling name.
+const maxName = 80
+
+// tellingSecrecy returns the secrecy of a name by the words it contains.
+func tellingSecrecy(name, plain string) secrecy {
+	if len(name) > maxName || !slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(plain, stem) }) || slices.Contains(exempt, plain) {
+		return secretNever
+	}
+	words := nameWords(name)
+	if len(words) == 0 || slices.Contains(describing, words[len(words)-1]) && !slices.Contains(words, "session") {
+		return secretNever
+	}
+	found := secretNever
+	for i, w := range words {
+		before := ""
+		if i > 0 {
+			before = words[i-1]
+		}
+		found = max(found, wordSecrecy(before, w))
+	}
+	if found == secretNever && len(words) == 1 {
+		found = joinedSecrecy(words[0])
+	}
+	return found
+}
+
+func wordSecrecy(before, w string) secrecy {
+	switch {
+	case slices.Contains(harmlessOwners, before):
+		return secretNever
+	case w == "token" && before == "", w == "auth" && before == "":
+		return secretIfStrong
+	case slices.Contains(passwordWords, w), w == "tokens" && slices.Contains(keyOwners, before), w == "string" && before == "connection", w == "signature" && before != "":
+		return secretIfLikely
+	case (w == "key" || w == "keys") && (slices.Contains(keyOwners, before) || slices.Contains(passwordWords, before)), w == "signature":
+		return secretIfLikely
+	case slices.Contains(pinWords, w), w == "code" && slices.Contains(codeOwners, before), w == "codes" && slices.Contains(codeOwners, before):
+		return secretIfCode
+	case w == "session", w == "sessionid", w == "sessid":
+		return secretIfSession
+	case w == "key" && before != "":
+		return secretIfRandom
+	}
+	return secretNever
+}
+
+// joinedWords end names whose words are not separated.
+var joinedWords = []string{"password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials", "cookie", "apikey", "privatekey", "secretkey", "signingkey", "accesskey", "masterkey", "licensekey", "accountkey", "encryptionkey", "connectionstring"}
+
+func joinedSecrecy(word string) secrecy {
+	if slices.ContainsFunc(joinedWords, func(end string) bool { return strings.HasSuffix(word, end) }) {
+		return secretIfLikely
+	}
+	if strings.HasSuffix(word, "sessionid") || strings.HasSuffix(word, "sessid") {
+		return secretIfSession
+	}
+	return secretNever
+}
+
+// isLikely reports whether a value can be a secret: a word of letters and digits, or with signs as
+// passwords have.
+func isLikely(text string) bool {
+	if len(text) < minLikely || strings.ContainsAny(text, " \t\r\n<>{}()") || strings.Contains(text, "://") || text[0] == '$' || text[0] == '/' || text[0] == '%' || isIDWord(text) {
+		return false
+	}
+	letter, digit, sign := false, false, false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case isLetter(c):
+			letter = true
+		case isDigit(c):
+			digit = true
+		case strings.IndexByte("-_./:,", c) < 0:
+			sign = true
+		}
+	}
+	return letter && digit && !isDated(text) || letter && sign && looksMixed(text)
+}
+
+const minLikely = 6
+
+// isStrong reports whether a value looks like a password: letters, digits and signs.
+func isStrong(text string) bool { return strings.ContainsAny(text, "!#$^&*~") && isLikely(text) }
+
+// isDated reports whether text is words and a number or a date at the end, such as a version.
+func isDated(text string) bool {
+	rest := strings.TrimRight(text, "0123456789.-_:TZ")
+	return rest == "" || !strings.ContainsAny(rest, "0123456789") && len(text) > len(rest) && strings.IndexByte("-_.:", text[len(rest)]) >= 0
+}
+
+// looksMixed reports whether text has letters of both cases.
+func looksMixed(text string) bool {
+	return strings.ToLower(text) != text && strings.ToUpper(text) != text
+}
+
+// isCode reports whether a value is a number such as a PIN.
+func isCode(text string) bool {
+	return len(text) >= minNumber && len(text) <= 10 && strings.Trim(text, "0123456789") == ""
+}
