@@ -60,6 +60,9 @@ func Open(path string, opts *Options) (*Cassette, error) {
 	var err error
 	switch o := &c.opts; o.Mode {
 	case Record:
+		if err := c.opts.Check(); err != nil {
+			return nil, fmt.Errorf("record %s: %w", path, err)
+		}
 		h := recording.Metadata{Recorded: o.now(), Recorder: o.Recorder, Match: o.matching().Name(), Upstreams: o.Upstreams}
 		c.metadata, _ = o.ScrubbedMetadata(h)
 		c.journal, err = tape.CreateJournal(path, c.metadata)

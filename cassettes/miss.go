@@ -12,7 +12,7 @@ import (
 type MissError struct {
 	File    string
 	Session string
-	// Request is the redacted request.
+	// Request is the redacted request, without keys of known shapes.
 	Request recording.Request
 	// NearestMatch is the most similar recorded request. It is nil if the cassette is
 	// empty.
@@ -113,6 +113,8 @@ func writeDifferences(b *strings.Builder, list []recording.Difference) {
 }
 
 func (c *Cassette) miss(session string, r recording.Request) *MissError {
+	clean, _ := c.opts.Scrubbed(&recording.Interaction{Request: r}) // also without keys of known shapes
+	r = clean.Request
 	return &MissError{
 		File: c.path, Session: session, Request: r, NearestMatch: c.index.Nearest(session, &r),
 		RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete(),

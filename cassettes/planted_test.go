@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -363,7 +362,7 @@ func TestPlantedSecrets(t *testing.T) {
 }
 
 func plantAndReplay(t *testing.T, p plant, secret, other string) {
-	path := filepath.Join(t.TempDir(), "p.tape")
+	path := secretPath(t, 0)
 	x := p.with(secret)
 	c, err := Open(path, &Options{Mode: Record, Transport: x})
 	if err != nil {

@@ -83,6 +83,9 @@ func (c *Cassette) begin(r *http.Request) (*inFlight, *http.Request, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := c.opts.CheckHeader(r.Header); err != nil {
+		return nil, nil, fmt.Errorf("cassettes: nothing was sent: %w", err)
+	}
 	out := r.Clone(r.Context())
 	withoutSession(out.Header)
 	match.AskReadable(out.Header)

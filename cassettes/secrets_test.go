@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -328,11 +329,7 @@ func TestGeneratedSecrets(t *testing.T) {
 // secret, and whether the secret is on disk.
 func recordSecret(t *testing.T, x exchange, secret string, n int) (failed, onDisk bool) {
 	t.Helper()
-	dir := *secretsDir
-	if dir == "" {
-		dir = t.TempDir()
-	}
-	path := filepath.Join(dir, fmt.Sprintf("%05d.tape", n))
+	path := secretPath(t, n)
 	c, err := Open(path, &Options{Mode: Record, Transport: x})
 	if err != nil {
 		t.Fatal(err)
@@ -367,6 +364,16 @@ func recordSecret(t *testing.T, x exchange, secret string, n int) (failed, onDis
 		t.Fatal(err)
 	}
 	return false, slices.ContainsFunc(append(texts(on), string(written), string(text)), func(text string) bool { return contains(text, secret) })
+}
+
+// secretPath returns the path of a recording of secrets.
+func secretPath(t *testing.T, n int) string {
+	t.Helper()
+	dir := *secretsDir
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	return filepath.Join(dir, fmt.Sprintf("%s-%05d.tape", regexp.MustCompile(`\W+`).ReplaceAllString(t.Name(), "-"), n))
 }
 
 // values are what people choose as passwords, and what programs generate.

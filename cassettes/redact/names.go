@@ -129,7 +129,7 @@ func (o *Rules) isSecret(p *place, text string) bool {
 		return false
 	}
 	s := o.secrecy(p.kind, name)
-	if p.kind != kindHeader && p.kind != kindTrailer && isOrdinary(text) && !hasName(o.Secret, plainName(name)) {
+	if s != secretNever && p.kind != kindHeader && p.kind != kindTrailer && isOrdinary(text) && !hasName(o.Secret, plainName(name)) {
 		s = secretNever
 	}
 	if p.kind == kindNumber && s < secretIfCode { // a count

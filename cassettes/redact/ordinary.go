@@ -1,8 +1,13 @@
 package redact
 
 import (
+	"fmt"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
 // ordinaryWords are fixed words of the protocols, of JSON Schema and of placeholders, and English
@@ -51,4 +56,31 @@ var protocolNames = []string{"role", "type", "object", "model", "finish_reason",
 // changes the name of a JSON member only if it contains a secret that looks random.
 func (p *place) isFixed() bool {
 	return p.at != nil && p.kind == kindBody && !p.secret && slices.Contains(protocolNames, p.name)
+}
+
+// Check returns an error if Secret has the name of a member with words of a protocol, such as role.
+// A place such as /user/role is accepted.
+func (o *Rules) Check() error {
+	for _, name := range o.Secret {
+		if hasName(protocolNames, plainName(name)) {
+			return fmt.Errorf("name of secrets %q: its values are words of a protocol, which a replay requires: name the place instead, such as /user/%[1]s", name)
+		}
+	}
+	return nil
+}
+
+// CheckHeader returns an error if the header of a request has an ordinary word as its key, such as
+// assistant. Redaction does not replace such a word elsewhere. The error does not contain the word.
+func (o *Rules) CheckHeader(h http.Header) error {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		if o.secrecy(kindHeader, name) != secretAlways || strings.HasSuffix(plainName(name), "cookie") {
+			continue
+		}
+		for _, v := range h[name] {
+			if key := v[len(scheme(v)):]; len(key) >= match.MinSecret && isOrdinary(key) {
+				return fmt.Errorf("the header %s has an ordinary word as its secret, which also occurs elsewhere: use another key, or name the header in Options.NotSecret (--not-secret)", name)
+			}
+		}
+	}
+	return nil
 }

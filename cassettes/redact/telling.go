@@ -7,10 +7,30 @@ import (
 
 // A name is telling if it contains a word for a secret. What its values look like decides.
 
-// stems occur in every telling name, in lower case without - and _.
-var stems = []string{"pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "sess", "signature", "pin", "otp", "jwt", "bearer", "code", "cvv", "cvc", "connectionstring", "dsn"}
+// stems occur in every telling name, in lower case without - and _, by their first byte.
+var stems = stemsOf("pass", "pwd", "pin", "secret", "sess", "signature", "token", "key", "auth", "cred", "cookie", "code", "cvv", "cvc", "connectionstring", "otp", "jwt", "bearer", "mfa", "dsn")
 
-// telling is a word of a name, in lower case.
+func stemsOf(words ...string) *[256][]string {
+	var by [256][]string
+	for _, w := range words {
+		by[w[0]] = append(by[w[0]], w)
+	}
+	return &by
+}
+
+// hasStem reports whether a plain name may be telling.
+func hasStem(plain string) bool {
+	for i := range len(plain) {
+		for _, stem := range stems[plain[i]] {
+			if strings.HasPrefix(plain[i:], stem) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Words of names, in lower case.
 var (
 	passwordWords = []string{"password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "secret", "secrets", "credential", "credentials", "creds", "cookie", "cookies", "authorization", "bearer", "jwt", "apikey", "apikeys", "token", "auth", "dsn"}
 	pinWords      = []string{"pin", "otp", "totp", "cvv", "cvc", "mfa"}
@@ -68,7 +88,7 @@ const maxName = 80
 
 // tellingSecrecy returns the secrecy of a name by the words it contains.
 func tellingSecrecy(name, plain string) secrecy {
-	if len(name) > maxName || !slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(plain, stem) }) || slices.Contains(exempt, plain) {
+	if len(name) > maxName || !hasStem(plain) || slices.Contains(exempt, plain) {
 		return secretNever
 	}
 	words := nameWords(name)
