@@ -83,12 +83,15 @@ func isPath(word string) bool {
 		return false
 	}
 	for part := range strings.SplitSeq(word, "/") {
-		if len(part) >= 3 && isWordLike(part) {
+		if len(part) >= 6 && !isUpper(part[len(part)-1]) && isWordLike(part) || slices.Contains(domains, part) {
 			return true
 		}
 	}
 	return false
 }
+
+// domains are short parts of paths.
+var domains = []string{"com", "org", "net", "jpg", "api", "www"}
 
 // residue returns a word without its parts between - and _ that are words, numbers or hexadecimal.
 func residue(word string) string {
@@ -120,7 +123,7 @@ func isWordLike(text string) bool {
 }
 
 const (
-	minPerUpper = 4  // letters per upper-case letter in names such as fileSearchStores
+	minPerUpper = 5  // letters per upper-case letter in names such as fileSearchStores
 	minResidue  = 24 // length of the rest of a random word without words
 )
 

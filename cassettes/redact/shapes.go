@@ -73,17 +73,33 @@ func (o *Rules) findShapes(text string) (hits []hit) {
 		return nil
 	}
 	hits = o.findPlain(text, maxNested)
-	for times, plain, places := 0, text, []int(nil); times < maxEncodings && strings.Contains(plain, "%"); times++ {
+	if !strings.ContainsAny(text, `%\`) {
+		return hits
+	}
+	for from := 0; from < len(text); from++ { // word by word, to need little memory
+		to := len(text)
+		if i := strings.IndexAny(text[from:], " \t\r\n"); i >= 0 {
+			to = from + i
+		}
+		hits = o.addEncoded(hits, text[from:to], from)
+		from = to
+	}
+	return hits
+}
+
+// addEncoded adds the known shapes in a word with percent encoding or backslashes.
+func (o *Rules) addEncoded(hits []hit, word string, from int) []hit {
+	for times, plain, places := 0, word, []int(nil); times < maxEncodings && strings.Contains(plain, "%"); times++ {
 		next, at := decoded(plain)
 		if len(next) == len(plain) {
 			break
 		}
 		plain, places = next, through(places, at)
-		hits = addHits(hits, o.findPlain(plain, 0), places)
+		hits = addHits(hits, o.findPlain(plain, 0), places, from)
 	}
-	if strings.Contains(text, `\`) {
-		plain, places := withoutEscapes(text)
-		hits = addHits(hits, o.findPlain(plain, 0), places)
+	if strings.Contains(word, `\`) {
+		plain, places := withoutEscapes(word)
+		hits = addHits(hits, o.findPlain(plain, 0), places, from)
 	}
 	return hits
 }
@@ -99,10 +115,10 @@ func through(first, second []int) []int {
 	return second
 }
 
-// addHits adds the known shapes of a decoded text.
-func addHits(hits, more []hit, places []int) []hit {
+// addHits adds the known shapes of a decoded word.
+func addHits(hits, more []hit, places []int, from int) []hit {
 	for _, h := range more {
-		h.from, h.to = places[h.from], places[h.to]
+		h.from, h.to = from+places[h.from], from+places[h.to]
 		if h.known && !overlaps(hits, h) {
 			hits = append(hits, h)
 		}
