@@ -32,6 +32,16 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// The command has no secret from the arguments of the program.
+func TestAgainWithoutSecrets(t *testing.T) {
+	v := cassetteServer{file: "a.tape"}
+	args := []string{"node", "agent.js", "--api-key", "Tr0ub4dor&3", "--password=hunter2hunter", "SMTP_PASS=hunter2hunter", "use sk-ant-api03-abcdefghij0123456789", "--max-tokens", "4096", "--model", "m"}
+	const want = "looptape record -o a.tape -- node agent.js --api-key SECRET --password=SECRET SMTP_PASS=SECRET SECRET --max-tokens 4096 --model m"
+	if got := v.recordCommand(nil, args); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // A cassette without servers is replayed before the providers that its requests
 // went to; before others, if they are named.
 func TestGuess(t *testing.T) {
