@@ -22,12 +22,12 @@ var ordinaryWords = strings.Fields(`
 	industry information input input_text instance instructions integer interface internal international invalid item json json_object json_schema knowledge language length library
 	limit list local localhost location low management max_output_tokens max_tokens maximum medium member message message_delta message_start message_stop messages method minimal minimum missing model
 	models mode name national never new no none null number object observation oauth oauth2 ollama openai operation optional options organization original output output_text parallel parameter
-	parameters particular password path performance permission persistent personal placeholder please possible previous private problem processing production program project prompt properties property
+	parameters particular password path performance permission persistent personal please possible previous private problem processing production program project prompt properties property
 	provided provider public python question questions queued random read reasoning redacted refusal remember request required resource resources response response.completed response.created
 	responses result results role safety schema search secret sentence service session shared should similar simple something sometimes sonnet source special standard started statement status stop
 	stop_sequence streaming string strings structure structured subject succeeded success summary support system temperature temporary test testing text text_delta thinking thinking_delta through together token
 	tokens tomorrow tool tool_call tool_calls tool_choice tool_result tool_use tools transaction translate translation true truncated type unknown unlimited unused update url usage user username using
-	validation value values variable vector version video weather website whatever window without wonderful working write xxx yes yesterday your-api-key your_api_key not-needed not_needed
+	validation value values variable vector version video weather website whatever window without wonderful working write xxx yes yesterday
 `)
 
 var isOrdinaryWord = setOf(ordinaryWords)
