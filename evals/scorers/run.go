@@ -117,7 +117,7 @@ func (s invariantsSettings) scorer() (scoreFunc, error) {
 
 func violations(run *importer.Run) ([]check.Violation, error) {
 	if len(run.Events) == 0 {
-		list := check.List{Run: cmp.Or(run.Name, "run"), Protocol: run.Protocol, Request: run.Sent}
+		list := check.List{Run: cmp.Or(run.Name, "run"), Protocol: run.Protocol, Request: run.Sent, Response: run.Response}
 		list.Add(run.Checkable()...)
 		return list.Done(), nil
 	}

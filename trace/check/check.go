@@ -241,6 +241,9 @@ type List struct {
 	Protocol string
 	// Request is true if the list is the body of a request: Done is the same as Sent.
 	Request bool
+	// Response is true if the last message is the whole body of a response. In Responses, a text after a call is then
+	// of the same response; in a list of items that is unknown.
+	Response bool
 	// Required reports whether the provider rejects a request without the opaque data of a part
 	// of the response; see [List.Follow]. nil means that it requires none.
 	Required func(llm.Part) bool
@@ -295,7 +298,7 @@ func (l *List) Done() []Violation {
 	l.addLast()
 	l.list.settle(&l.sink, true)
 	l.settleServerCalls()
-	if l.Protocol == "openai-responses" && l.hasLast {
+	if l.Protocol == "openai-responses" && l.hasLast && !l.Response {
 		l.list.followed(&l.sink, l.last)
 	}
 	return l.found

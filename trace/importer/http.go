@@ -480,7 +480,7 @@ func (w *walker) exchanges() {
 // run returns the messages of an exchange. Meta has the model and the tools of the request,
 // and the id, the finish reason, the usage and the other data of the response.
 func (e *Exchange) run() Run {
-	r := Run{Name: e.name(), Line: e.Line, Protocol: e.Protocol.Name(), Epoch: NoEpoch, Messages: e.messages(), Unknown: e.Unknown}
+	r := Run{Name: e.name(), Line: e.Line, Protocol: e.Protocol.Name(), Epoch: NoEpoch, Messages: e.messages(), Response: e.Response != nil, Unknown: e.Unknown}
 	r.Meta = map[string]json.RawMessage{}
 	if e.Response != nil {
 		r.Meta["finish_reason"] = jsonio.AppendString(nil, string(e.Response.FinishReason))

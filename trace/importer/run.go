@@ -55,6 +55,8 @@ type Run struct {
 	Messages []llm.Message
 	// Sent is true if the messages are the whole body of a request to a model.
 	Sent bool
+	// Response is true if the last message is the whole body of a response.
+	Response bool
 	// Events are the events of a trace, which has no Messages.
 	Events []trace.Event
 	// Meta has the other members of the recorded run as JSON (task_id, reward, model …); nil
@@ -145,6 +147,7 @@ func (c *Call) UnmarshalJSON(text []byte) error {
 func (r *Run) set(f *format.Run) {
 	r.Name, r.Case, r.Line, r.Epoch, r.Cluster, r.Answer = f.Name, f.Case, f.Line, f.Epoch, f.Cluster, f.Answer
 	r.Messages, r.Meta, r.Gap, r.Protocol, r.Sent = f.Messages, f.Meta, f.Gap, f.Protocol, f.Sent && f.Gap == 0 && !r.Partial
+	r.Response = f.IsResponse
 	r.Expected.Answers, r.Expected.Replies = f.Expected.Answers, f.Expected.Replies
 	if f.Expected.Calls != nil {
 		r.Expected.Calls = make([]Call, len(f.Expected.Calls))

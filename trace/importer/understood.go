@@ -47,6 +47,8 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 		case llm.Unknown:
 			switch kind := kindOf(p); {
 			case k.isKnown(p, kind):
+			case strings.HasSuffix(kind, ".") && !isObject(tree.Member(p.Raw, "value")):
+				add("the %s has a part that is not an object", of)
 			case strings.HasSuffix(kind, "."):
 				add("the %s has a part without a type; it has the members %s", of, quotedNames(tree.Member(p.Raw, "value")))
 			case slices.Contains(textKinds, kind[strings.LastIndexAny(kind, ".:")+1:]):
@@ -87,6 +89,8 @@ func addText(opaque json.RawMessage, of, text string, hasContent bool, add func(
 		}
 	}
 }
+
+func isObject(value json.RawMessage) bool { return len(value) > 0 && value[0] == '{' }
 
 func quotedNames(object json.RawMessage) string {
 	var names []string

@@ -272,7 +272,7 @@ func (r *report) lists(src *importer.Source, name, prefix string) (isText bool) 
 				isText = isText && !slices.ContainsFunc(m.Parts, func(p llm.Part) bool { _, ok := p.(llm.Text); return !ok })
 			}
 			r.unknown(name, run.Unknown)
-			list := check.List{Run: run.Name, Protocol: run.Protocol, Request: run.Sent}
+			list := check.List{Run: run.Name, Protocol: run.Protocol, Request: run.Sent, Response: run.Response}
 			list.Add(run.Checkable()...)
 			r.add(prefix, list.Done())
 		}

@@ -60,7 +60,9 @@ func IsUnfinished(data json.RawMessage, protocol string) bool {
 	one := alternative(data)
 	switch protocol {
 	case "openai-chat":
-		return tree.Member(one, "delta") != nil || one == nil && tree.First(data, "object", "prompt_filter_results") != nil
+		// Perplexity sends each event with the message so far, and a whole response with an empty delta.
+		isWhole := tree.Member(one, "message") != nil && tree.Scalar(one, "finish_reason") != ""
+		return tree.Member(one, "delta") != nil && !isWhole || one == nil && tree.First(data, "object", "prompt_filter_results") != nil
 	case "gemini":
 		return one != nil && (tree.Member(one, "content") != nil || tree.Field(data, "usage_metadata") != nil) && !ends(data)
 	case "ollama-chat":

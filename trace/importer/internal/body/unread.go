@@ -40,6 +40,9 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 			read(chunk)
 		}
 	case isJSON:
+		if c, _ := readChoices(text); hasOtherDelta(c) {
+			add("the choice has a message and a delta with other content")
+		}
 		if read(text); string(tree.Member(alternative(text), "finish_reason")) == "null" && tree.Member(alternative(text), "message") != nil {
 			add("the finish reason of the response is null: it may not be complete")
 		}
@@ -183,6 +186,16 @@ func unreadChoice(data json.RawMessage, c choices, add func(format string, args 
 			add("the response has the unknown member %q", name)
 		}
 	}
+}
+
+// hasOtherDelta reports whether a choice has a delta with text or calls that its message does not have.
+func hasOtherDelta(c choices) bool {
+	delta := tree.Member(c.choice, "delta")
+	if delta == nil || c.isDelta {
+		return false
+	}
+	calls := tree.Member(delta, "tool_calls")
+	return message.HasOtherText(delta, tree.String(c.message, "content")) || !message.IsEmpty(calls) && message.IsEmpty(tree.Member(c.message, "tool_calls"))
 }
 
 // unreadArguments adds the members of the function of a call that may be its arguments, if those with the names of

@@ -277,6 +277,7 @@ func (r *Run) isAnswered() bool {
 func (r *Run) replyMessages(answer json.RawMessage) bool {
 	var messages []llm.Message
 	first := tree.Element(answer, "0")
+	isBody := false
 	var err error
 	switch {
 	case answer[0] == '{' && isMessage(answer):
@@ -299,7 +300,7 @@ func (r *Run) replyMessages(answer json.RawMessage) bool {
 			for _, what := range body.Unread(body.Name(answer), answer, response) {
 				r.ReportUnknown("", "%s", what)
 			}
-			messages, r.IsResponse = []llm.Message{response.Message()}, true
+			messages, isBody = []llm.Message{response.Message()}, true
 		}
 	default:
 		return false
@@ -313,7 +314,7 @@ func (r *Run) replyMessages(answer json.RawMessage) bool {
 		r.Answer = messages[n-1].Text()
 	}
 	if !r.isAnswered() {
-		r.Messages = append(r.Messages, messages...)
+		r.Messages, r.IsResponse = append(r.Messages, messages...), isBody
 		return true
 	}
 	if calls, known := callsOf(messages), callsOf(r.Messages); slices.ContainsFunc(calls, func(id string) bool { return !slices.Contains(known, id) }) {

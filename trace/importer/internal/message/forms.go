@@ -22,7 +22,7 @@ import (
 func formOf(u llm.Unknown, first bool) form {
 	kind := strings.TrimPrefix(u.Kind, "openai.")
 	switch {
-	case slices.Contains([]string{"tool_use", "tool_result", "thinking", "redacted_thinking"}, kind),
+	case slices.Contains([]string{"tool_use", "tool_result", "thinking", "redacted_thinking", "container_upload", "compaction"}, kind),
 		strings.HasSuffix(kind, "_tool_use"), strings.HasSuffix(kind, "_tool_result") && kind != "server_tool_result": // the last of LangChain
 		return blocks
 	case strings.HasPrefix(kind, "input_") && kind != "input_audio", kind == "output_text":

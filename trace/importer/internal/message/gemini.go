@@ -13,7 +13,8 @@ import (
 
 // Contents reads a Content of the Gemini API. Results of tools become a message of their
 // own, before the other parts. A result without an id belongs to the next call of its name
-// that has no result. A role that Gemini does not have is no role of llm.
+// that has no result. A role that Gemini does not have is no role of llm. A part may be a string, which
+// is a text: Google's SDK for Python (google-generativeai) accepts it in a history.
 func (r *Reader) Contents(content json.RawMessage) []llm.Message {
 	r.added++
 	var parts []llm.Part
@@ -41,6 +42,12 @@ func geminiRole(role string) llm.Role {
 // geminiPart reads a part. Its null members are ignored; it is nil if no other is left. A
 // part of a kind that llm does not have is kept whole; see [Unknown].
 func (r *Reader) geminiPart(part json.RawMessage) llm.Part {
+	if text, ok := tree.Text(part); ok {
+		return llm.Text{Text: text}
+	}
+	if !tree.IsNull(part) && part[0] != '{' {
+		return Unknown("gemini.", string(part))
+	}
 	var kind string
 	var value json.RawMessage
 	var thought bool

@@ -572,13 +572,13 @@ func (r *reader) parts(m json.RawMessage, role string) error {
 }
 
 // partForms reports whether parts are those of OpenTelemetry's conventions, of the Gemini API, which
-// have no type, or of the AI SDK.
+// have no type or are texts, or of the AI SDK.
 func partForms(parts json.RawMessage) (telemetry, content, sdk bool) {
 	typed, object := parts[0] == '[', parts[0] == '['
 	for _, part := range tree.Elements(parts) {
 		kind, ok := tree.Text(part, "type")
 		typed = typed && ok
-		object = object && part[0] == '{' && tree.Member(part, "type") == nil
+		object = object && (tree.IsText(part) || part[0] == '{' && tree.Member(part, "type") == nil)
 		sdk = sdk || strings.HasPrefix(kind, "tool-") || kind == "step-start" || tree.First(part, "text", "state", "url", "data") != nil
 	}
 	return typed && !sdk, object && !typed, typed && sdk
