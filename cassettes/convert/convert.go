@@ -202,7 +202,11 @@ const (
 
 // finish completes an interaction or reports why it is invalid.
 func finish(x *recording.Interaction) error {
-	if x.Request.Method == "" {
+	switch x.Request.Method = upperMethod(x.Request.Method); {
+	case x.Request.Method != "":
+	case len(x.Request.Body) > 0:
+		return errors.New("the request has a body and no method: add its method, such as POST")
+	default:
 		x.Request.Method = defaultMethod
 	}
 	if !isToken(x.Request.Method) {
@@ -219,6 +223,17 @@ func finish(x *recording.Interaction) error {
 		}
 	}
 	return finishResponse(&x.Response)
+}
+
+// upperMethod returns a method in upper case, as clients send it: some tests of Python
+// programs record it in lower case.
+func upperMethod(method string) string {
+	upper := strings.ToUpper(method)
+	switch upper {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return upper
+	}
+	return method
 }
 
 func finishResponse(r *recording.Response) error {

@@ -3,8 +3,6 @@ package convert
 import (
 	"encoding/base64"
 	"errors"
-	"net/http"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -97,7 +95,7 @@ func readVCRPy(n *yaml.Node) (*recording.Interaction, error) {
 	}
 	x := &recording.Interaction{
 		Request: recording.Request{
-			Method: upperMethod(v.Request.Method), URL: v.Request.URI, Header: v.Request.Headers.header(),
+			Method: v.Request.Method, URL: v.Request.URI, Header: v.Request.Headers.header(),
 			Body: v.Request.body(),
 		},
 		Response: recording.Response{
@@ -132,17 +130,6 @@ func (r *vcrpyResponse) body() ([]byte, error) {
 		return nil, errors.New("the body of the response is neither text nor a mapping with string or base64_string")
 	}
 	return r.Body.bytes, nil
-}
-
-// upperMethod returns a method in upper case, as clients send it: some tests of Python
-// programs record it in lower case.
-func upperMethod(method string) string {
-	upper := strings.ToUpper(method)
-	switch upper {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
-		return upper
-	}
-	return method
 }
 
 // writeVCRPy writes URLs in the form of Python clients.

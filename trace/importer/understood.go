@@ -50,7 +50,7 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 			case strings.HasSuffix(kind, ".") && !isObject(tree.Member(p.Raw, "value")):
 				add("the %s has a part that is not an object", of)
 			case strings.HasSuffix(kind, "."):
-				add("the %s has a part without a type; it has the members %s", of, quotedNames(tree.Member(p.Raw, "value")))
+				add("the %s has a part without a type; it has the members %s", of, tree.Names(tree.Member(p.Raw, "value")))
 			case slices.Contains(textKinds, kind[strings.LastIndexAny(kind, ".:")+1:]):
 				add("the %s has a part of the kind %q whose text is not read", of, kind)
 			default:
@@ -91,14 +91,6 @@ func addText(opaque json.RawMessage, of, text string, hasContent bool, add func(
 }
 
 func isObject(value json.RawMessage) bool { return len(value) > 0 && value[0] == '{' }
-
-func quotedNames(object json.RawMessage) string {
-	var names []string
-	for name := range tree.Members(object) {
-		names = append(names, strconv.Quote(name))
-	}
-	return strings.Join(names, ", ")
-}
 
 // memberPrefixes are the prefixes that the codecs of OpenAI give to members.
 var memberPrefixes = []string{"chat:", "responses:", "responses_content:"}
@@ -163,7 +155,8 @@ func addContent(m *llm.Message, add func(format string, args ...any)) {
 	for name, value := range unknownMembers(m.Opaque) {
 		isAbout := m.Role == llm.RoleAssistant && (aboutResponse[strings.ToLower(name)] || strings.HasSuffix(name, "_answer"))
 		isContent := name == "content" && message.HasOtherText(value, read()) // next to the member of the format
-		if isContent || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout {
+		isList := slices.Contains(contentLists, name) && value[0] != '[' && !message.IsEmpty(value)
+		if isContent || isList || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout {
 			names = append(names, strconv.Quote(name))
 		}
 	}
@@ -175,6 +168,9 @@ func addContent(m *llm.Message, add func(format string, args ...any)) {
 		add("the message has text that is not read, as %s", strings.Join(names, ", "))
 	}
 }
+
+// contentLists are members with lists of parts or calls, which are not read if they are something else.
+var contentLists = []string{"parts", "toolInvocations"}
 
 // aboutResponse are members of messages of the assistant that are not content.
 var aboutResponse = set(

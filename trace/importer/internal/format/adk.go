@@ -43,19 +43,20 @@ func adkPath(h *Head, name string) (Layout, bool) {
 // each with what is expected; objects have several such lists as data.
 func ADKCase(d *jsonio.Dec, run *Run) {
 	var raw, old json.RawMessage
+	path := ""
 	if d.Peek() == '[' {
 		old = json.RawMessage(d.Raw())
 		run.setMeta("turns", old)
 	} else {
 		raw = run.object(d)
 		run.identify(raw, "eval_id", "case_id", "name")
-		old = tree.Field(raw, "data")
+		path, old = "data", tree.Field(raw, "data")
 	}
 	var t adkTurns
-	for _, turn := range tree.Elements(old) {
+	for _, turn := range run.Objects(path, old) {
 		t.addOld(turn)
 	}
-	for _, invocation := range tree.Elements(tree.Field(raw, "conversation")) {
+	for _, invocation := range run.Objects("conversation", tree.Field(raw, "conversation")) {
 		t.add(invocation)
 	}
 	run.Messages, run.Expected = t.prompts, t.expected()
@@ -66,7 +67,7 @@ func ADKResult(d *jsonio.Dec, run *Run) {
 	raw := run.object(d)
 	run.identify(raw, "eval_id")
 	var actual, expected adkTurns
-	for _, pair := range tree.Elements(tree.Field(raw, "eval_metric_result_per_invocation")) {
+	for _, pair := range run.Objects("eval_metric_result_per_invocation", tree.Field(raw, "eval_metric_result_per_invocation")) {
 		actual.add(tree.Field(pair, "actual_invocation"))
 		expected.add(tree.Field(pair, "expected_invocation"))
 	}
@@ -74,7 +75,7 @@ func ADKResult(d *jsonio.Dec, run *Run) {
 	if n := len(actual.replies); n > 0 {
 		run.Answer = actual.replies[n-1]
 	}
-	for _, metric := range tree.Elements(tree.Field(raw, "overall_eval_metric_results")) {
+	for _, metric := range run.Objects("overall_eval_metric_results", tree.Field(raw, "overall_eval_metric_results")) {
 		run.addScore(tree.Scalar(tree.Field(metric, "metric_name")), tree.Field(metric, "score"))
 	}
 }

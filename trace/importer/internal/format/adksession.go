@@ -31,7 +31,11 @@ func ADKSession(d *jsonio.Dec, run *Run) {
 	var s adkSession
 	var usage llm.Usage
 	rewound := adkRewound(tree.Field(raw, "events"))
-	for n, event := range tree.Elements(tree.Field(raw, "events")) {
+	for n, event := range run.Objects("events", tree.Field(raw, "events")) {
+		if tree.Field(event, "author") == nil && tree.Field(event, "content") == nil && tree.Field(event, "actions") == nil {
+			run.ReportUnknown("events["+strconv.Itoa(n)+"]", "the event has no author, no content and no actions; it has the members %s", tree.Names(event))
+			continue
+		}
 		if tree.IsTrue(tree.Field(event, "partial")) || tree.IsTrue(tree.Field(event, "options", "partial")) {
 			continue
 		}

@@ -222,6 +222,14 @@ func (t *atif) results(r *record, calls []llm.Part) (messages []llm.Message, com
 	observation := r.members["observation"]
 	var list []json.RawMessage
 	ids := 0
+	switch recorded := tree.Member(observation, "results"); {
+	case !message.IsEmpty(observation) && !isObject(observation):
+		t.report(r, "observation", observation, "expected an object")
+	case !message.IsEmpty(recorded) && !isArray(recorded):
+		t.report(r, "observation.results", recorded, "expected a list")
+	case recorded == nil && tree.Without(observation, "extra") != nil:
+		t.report(r, "observation", observation, "the observation has no results")
+	}
 	for _, result := range tree.Elements(observation, "results") {
 		list = append(list, result)
 		if tree.Scalar(result, "source_call_id") != "" {
@@ -229,6 +237,10 @@ func (t *atif) results(r *record, calls []llm.Part) (messages []llm.Message, com
 		}
 	}
 	for n, result := range list {
+		if !isObject(result) {
+			t.report(r, "observation.results["+strconv.Itoa(n)+"]", result, "expected an object")
+			continue
+		}
 		id := tree.Scalar(result, "source_call_id")
 		if call, ok := at(calls, n).(llm.ToolCall); ok && ids == 0 && len(list) == len(calls) {
 			id = call.ID

@@ -69,9 +69,10 @@ func (s *Sample) read(d *jsonio.Dec, run *Run, name string, messages func(*jsoni
 	}
 	run.Expected = ExpectedOf(run.Meta["target"])
 	// The first versions had one scorer without a name.
-	run.inspectScores("score", tree.Member(run.Meta["score"], "value"))
+	run.inspectScores("score", "score", run.Meta["score"])
+	run.reportNotObject("scores", run.Meta["scores"])
 	for scorer, score := range tree.Members(run.Meta["scores"]) {
-		run.inspectScores(scorer, tree.Member(score, "value"))
+		run.inspectScores("scores."+scorer, scorer, score)
 	}
 	s.meta = run.Meta
 	run.Answer = s.completion(run.Meta["output"])
@@ -89,9 +90,14 @@ func (s *Sample) read(d *jsonio.Dec, run *Run, name string, messages func(*jsoni
 	}
 }
 
-// inspectScores adds the value of a scorer. Of an object, each member is a score with the
+// inspectScores adds the value of a score, at a path within the run. Of an object, each member is a score with the
 // name scorer/member.
-func (r *Run) inspectScores(name string, value json.RawMessage) {
+func (r *Run) inspectScores(path, name string, score json.RawMessage) {
+	r.reportNotObject(path, score)
+	value := tree.Member(score, "value")
+	if value == nil && tree.Without(score) != nil {
+		r.ReportUnknown(path, "the score has no value; it has the members %s", tree.Names(score))
+	}
 	if len(value) == 0 || value[0] != '{' {
 		r.addScore(name, value)
 		return

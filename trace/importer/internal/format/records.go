@@ -57,7 +57,9 @@ func newRecord(raw json.RawMessage, line int, path string) record {
 	return r
 }
 
-func (r *record) isObject() bool { return len(r.raw) > 0 && r.raw[0] == '{' }
+func (r *record) isObject() bool { return isObject(r.raw) }
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
 func isArray(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '[' }
 

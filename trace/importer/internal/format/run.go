@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -60,6 +61,30 @@ type Unknown struct {
 // ReportUnknown adds a part that was not understood, at a path within the run.
 func (r *Run) ReportUnknown(path, format string, args ...any) {
 	r.Unknown = append(r.Unknown, Unknown{Path: path, Err: fmt.Errorf(format, args...)})
+}
+
+// Objects yields the elements of a list that are objects, with their indices. It reports the others and, unless it is
+// empty, a value that is no list. The value has this path within the run.
+func (r *Run) Objects(path string, list json.RawMessage) iter.Seq2[int, json.RawMessage] {
+	return func(yield func(int, json.RawMessage) bool) {
+		if !message.IsEmpty(list) && !isArray(list) {
+			r.ReportUnknown(path, "expected a list of objects")
+		}
+		for n, element := range tree.Elements(list) {
+			if !isObject(element) {
+				r.ReportUnknown(path+"["+strconv.Itoa(n)+"]", "expected an object")
+			} else if !yield(n, element) {
+				return
+			}
+		}
+	}
+}
+
+// reportNotObject reports a value, at a path within the run, that is neither an object nor empty.
+func (r *Run) reportNotObject(path string, value json.RawMessage) {
+	if !message.IsEmpty(value) && !isObject(value) {
+		r.ReportUnknown(path, "expected an object")
+	}
 }
 
 // Score is a recorded score; see importer.Score.

@@ -89,6 +89,8 @@ func (r *Run) tau2(raw, task json.RawMessage) {
 	if cost := r.Meta["agent_cost"]; cost != nil {
 		r.Meta["cost"] = cost
 	}
+	r.reportNotObject("reward_info", tree.Member(raw, "reward_info"))
+	r.reportNotObject("reward_info.reward_breakdown", tree.Member(raw, "reward_info", "reward_breakdown"))
 	r.addScore("reward", tree.Member(raw, "reward_info", "reward"))
 	for name, value := range tree.Members(raw, "reward_info", "reward_breakdown") {
 		r.addScore("reward/"+name, value)

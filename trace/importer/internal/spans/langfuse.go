@@ -151,10 +151,12 @@ func (t *langfuse) call(n int) {
 
 // scores adds the scores that have a number to their observations, and the others to the run.
 func (t *langfuse) scores() {
-	for _, score := range tree.Elements(t.member("scores")) {
+	for i, score := range t.run.Objects("scores", t.member("scores")) {
 		name, value, id := tree.Scalar(score, "name"), tree.Member(score, "value"), tree.Scalar(score, "observationId")
 		n := slices.IndexFunc(t.spans, func(s recordedSpan) bool { return s.id == id && id != "" })
 		switch {
+		case tree.First(score, "value", "stringValue", "longStringValue") == nil:
+			t.run.ReportUnknown("scores["+strconv.Itoa(i)+"]", "the score has no value; it has the members %s", tree.Names(score))
 		case tree.IsNull(value): // the score is a text, which the trace has
 		case n < 0:
 			t.run.Scores = append(t.run.Scores, format.ScoreOf(name, value))

@@ -35,6 +35,15 @@ func Members(raw json.RawMessage, names ...string) iter.Seq2[string, json.RawMes
 	}
 }
 
+// Names returns the names of the members of an object, in quotes, for a message.
+func Names(object json.RawMessage) string {
+	var names []string
+	for name := range Members(object) {
+		names = append(names, strconv.Quote(name))
+	}
+	return strings.Join(names, ", ")
+}
+
 // Next reads the next value with a reader of text, and returns it without a copy.
 func Next(text json.RawMessage, d *jsonio.Dec) json.RawMessage {
 	value := d.Raw()
