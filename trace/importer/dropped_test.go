@@ -12,6 +12,7 @@ const (
 	geminiSent    = `{"contents":[{"role":"user","parts":[{"text":"q"}]}]}`
 	anthropicSent = `{"model":"c","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"q"}]}`
 	responsesSent = `{"model":"m","input":[{"type":"message","role":"user","content":"q"}]}`
+	converseDone  = `{"output":{"message":{"role":"assistant","content":[{"text":"d"}]}},"stopReason":"end_turn"}`
 	converseSent  = `{"messages":[{"role":"user","content":[{"text":"q"}]}]}`
 )
 
@@ -137,7 +138,6 @@ func TestDroppedArgumentsAndResultsAreReported(t *testing.T) {
 	const chatDone = `{"choices":[{"message":{"role":"assistant","content":"d"},"finish_reason":"stop"}]}`
 	const itemsDone = `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"d"}]}]}`
 	const geminiDone = `{"candidates":[{"content":{"role":"model","parts":[{"text":"d"}]},"finishReason":"STOP"}]}`
-	const converseDone = `{"output":{"message":{"role":"assistant","content":[{"text":"d"}]}},"stopReason":"end_turn"}`
 	blocks := func(call, result string) string {
 		return `{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f",` + call + `}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"` + result + `}]}`
 	}

@@ -196,6 +196,9 @@ func (s *Source) inspect(e *task) {
 	add := func(format string, args ...any) {
 		e.Unknown = append(e.Unknown, s.exchangeError(&e.Exchange, fmt.Errorf(format, args...)))
 	}
+	for _, what := range body.UnreadSystem(e.Protocol.Name(), e.RequestBody) {
+		add("%s", what)
+	}
 	for _, what := range body.Unread(e.Protocol.Name(), e.Body, e.Response) {
 		add("%s", what)
 	}

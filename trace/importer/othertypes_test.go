@@ -96,3 +96,125 @@ func TestMethodsOfRequests(t *testing.T) {
 		t.Errorf("no method: %v", err)
 	}
 }
+
+// A span, an attribute and a value of OpenTelemetry or OpenInference in another form than theirs is reported.
+func TestSpansOfOtherTypesAreReported(t *testing.T) {
+	const key = `{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},`
+	const text = `{"key":"gen_ai.input.messages","value":{"stringValue":"[{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"content\":\"q\"}]}]"}}`
+	otlp := func(spans string) string {
+		return `{"resourceSpans":[{"scopeSpans":[{"spans":` + spans + `}]}]}`
+	}
+	span := func(members string) string { return `{"traceId":"1","spanId":"1","name":"chat m",` + members + `}` }
+	valid := span(`"attributes":[` + key + text + `]`)
+	array := func(value string) string {
+		return otlp(`[` + span(`"attributes":[`+key+text+`,{"key":"gen_ai.output.messages","value":`+value+`}]`) + `]`)
+	}
+	openInference := func(spans string) string {
+		return `[{"context":{"trace_id":"1","span_id":"1"},"attributes":{"openinference.span.kind":"LLM","llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"q"}}` + spans + `]`
+	}
+	const message = `{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"role","value":{"stringValue":"assistant"}},{"key":"parts","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"type","value":{"stringValue":"text"}},{"key":"content","value":{"stringValue":"a"}}]}}]}}}]}}]}}`
+	const named = `the attribute "gen_ai.output.messages": the `
+	for file, want := range map[string]string{
+		otlp(`[` + valid + `,"lost"]`):                                                                    "spans[1]: expected an object",
+		otlp(`{"0":` + valid + `}`):                                                                       "spans: expected a list",
+		`{"resourceSpans":[{"scopeSpans":["lost",{"spans":[` + valid + `]}]}]}`:                           "scopeSpans[0]: expected an object",
+		otlp(`[` + valid + `,` + span(`"attributes":{"gen_ai.operation.name":"chat"}`) + `]`):             "attributes: expected a list of attributes",
+		otlp(`[` + span(`"attributes":[`+key+text+`,{"value":{"stringValue":"lost"}}]`) + `]`):            "attributes[2]: the attribute has no key",
+		otlp(`[` + span(`"attributes":[`+key+text+`],"events":["lost"]`) + `]`):                           "events[0]: expected an object",
+		otlp(`[` + span(`"attributes":[`+key+text+`],"events":[{"name":"e","attributes":"lost"}]`) + `]`): "events[0].attributes: expected a list of attributes",
+		array(`{"arrayValue":{"vals":["lost"]}}`):                                                         named + "arrayValue has no list of values",
+		array(`{"arrayValue":["lost"]}`):                                                                  named + "arrayValue has no list of values",
+		array(`{"arrayValue":{"values":[{"kvlistValue":{"items":[]}}]}}`):                                 named + "kvlistValue has no list of values",
+		array(message):             "",
+		array(`{"arrayValue":{}}`): "",
+		otlp(`[` + span(`"attributes":[`+key+text+`,{"key":"a"}],"events":[]`) + `]`): "",
+		openInference(``):        "",
+		openInference(`,"lost"`): "the span is not an object",
+		openInference(`,{"context":{"trace_id":"1","span_id":"2"},"attributes":"{\"llm\":1}"}`): "the attributes are not an object",
+		openInference(`,{"context":{"trace_id":"1","span_id":"2"},"attributes":null}`):          "",
+		openInference(`,{"context":{"trace_id":"1","span_id":"2"},"attributes":{}}`):            "",
+	} {
+		isReported(t, file, file, want)
+	}
+	const records = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"1","spanId":"1","eventName":"gen_ai.user.message","body":{"kvlistValue":{"values":[{"key":"content","value":{"stringValue":"q"}}]}}},LAST]}]}]}`
+	for last, want := range map[string]string{
+		`"lost"`: "logRecords[1]: expected an object",
+		`{"traceId":"1","spanId":"1","eventName":"gen_ai.assistant.message","body":{"kvlistValue":{"items":[]}}}`:                          "body: the kvlistValue has no list of values",
+		`{"traceId":"1","spanId":"1","eventName":"gen_ai.assistant.message","attributes":{"a":1},"body":{"stringValue":"a"}}`:              "attributes: expected a list of attributes",
+		`{"traceId":"1","spanId":"1","eventName":"gen_ai.assistant.message","attributes":[],"body":{"stringValue":"{\"content\":\"a\"}"}}`: "",
+	} {
+		isReported(t, last, strings.Replace(records, "LAST", last, 1), want)
+	}
+}
+
+// A system prompt, or a part of one, in a form that the protocol does not have is reported, bare and over HTTP.
+func TestSystemPromptsOfOtherFormsAreReported(t *testing.T) {
+	const turns = `[{"role":"user","content":"q"},{"role":"assistant","content":"a"},{"role":"user","content":"q"}]`
+	const blocks = `[{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"text":"a"}]},{"role":"user","content":[{"text":"q"}]}]`
+	const contents = `[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"q"}]}]`
+	const claude = `{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"d"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
+	const candidate = `{"candidates":[{"content":{"role":"model","parts":[{"text":"b"}]},"finishReason":"STOP"}]}`
+	const item = `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"a","annotations":[]}]}]}`
+	for _, c := range []struct{ url, before, after, done, system, want string }{
+		{anthropic, `{"model":"c","max_tokens":9,"system":`, `,"messages":` + turns + `}`, claude, `[{"type":"hologram","data":"lost"}]`, "system[0]: the system prompt is not read"},
+		{anthropic, `{"model":"c","max_tokens":9,"system":`, `,"messages":` + turns + `}`, claude, `[{"type":"text","text":"s"},{"text":"lost"}]`, "system[1]: the system prompt is not read"},
+		{anthropic, `{"model":"c","max_tokens":9,"system":`, `,"messages":` + turns + `}`, claude, `[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]`, ""},
+		{anthropic, `{"model":"c","max_tokens":9,"system":`, `,"messages":` + turns + `}`, claude, `"s"`, ""},
+		{converse, `{"modelId":"c","inferenceConfig":{},"system":`, `,"messages":` + blocks + `}`, converseDone, `[{"text":"s"},"lost"]`, "system[1]: the system prompt is not read"},
+		{converse, `{"modelId":"c","inferenceConfig":{},"system":`, `,"messages":` + blocks + `}`, converseDone, `[{"hologram":"lost"}]`, "system[0]: the system prompt is not read"},
+		{converse, `{"modelId":"c","inferenceConfig":{},"system":`, `,"messages":` + blocks + `}`, converseDone, `"lost"`, "system: the system prompt is not read: expected a list of texts"},
+		{converse, `{"modelId":"c","inferenceConfig":{},"system":`, `,"messages":` + blocks + `}`, converseDone, `[{"text":"s"},{"cachePoint":{"type":"default"}},{"guardContent":{"text":{"text":"g"}}}]`, ""},
+		{responses, `{"model":"m","instructions":`, `,"input":` + turns + `}`, item, `{"text":"lost"}`, "instructions: the system prompt is not read: expected a text"},
+		{responses, `{"model":"m","instructions":`, `,"input":` + turns + `}`, item, `"s"`, ""},
+		{responses, `{"model":"m","instructions":`, `,"input":` + turns + `}`, item, `null`, ""},
+		{gemini, `{"systemInstruction":`, `,"contents":` + contents + `}`, candidate, `{"parts":[{"text":"s"},{"hologram":"lost"}]}`, "systemInstruction.parts[1]: the system prompt is not read"},
+		{gemini, `{"systemInstruction":`, `,"contents":` + contents + `}`, candidate, `{"text":"lost"}`, "systemInstruction: the system prompt is not read: expected a list of parts"},
+		{gemini, `{"system_instruction":`, `,"contents":` + contents + `}`, candidate, `{"role":"user","parts":[{"text":"s"}]}`, ""},
+	} {
+		isReported(t, "bare, "+c.before+c.system, c.before+c.system+c.after, c.want)
+		isReported(t, "over HTTP, "+c.before+c.system, typed(c.url, c.before+c.system+c.after, c.done), c.want)
+	}
+	for system, want := range map[string]string{`[{"type":"hologram"}]`: "system[0]: the system prompt is not read", `[{"type":"text","text":"s"}]`: "", `"s"`: "", `null`: ""} {
+		isReported(t, "with a list of messages, "+system, `{"system":`+system+`,"messages":`+turns+`}`, want)
+	}
+}
+
+// Reasoning, an id and messages of another type than the protocol has are reported.
+func TestMembersOfOtherTypesAreReported(t *testing.T) {
+	block := func(block string) string {
+		return `[{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[` + block + `,{"text":"a"}]}]`
+	}
+	use := func(id string) string {
+		return `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":` + id + `,"name":"f","input":{}}}]}},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":1}}`
+	}
+	local := func(message string) string {
+		return `{"model":"m","message":{"role":"assistant","content":"a",` + message + `},"done":true,"done_reason":"stop"}`
+	}
+	cohere := func(plan string) string {
+		return `{"id":"c","finish_reason":"COMPLETE","message":{"role":"assistant","content":[{"type":"text","text":"a"}],"tool_plan":` + plan + `}}`
+	}
+	const cohereURL, notRead = "https://api.cohere.com/v2/chat", `text that is not read, as `
+	for file, want := range map[string]string{
+		block(`{"reasoningContent":{"reasoningText":"lost"}}`):                       `"converse.reasoningContent"`,
+		block(`{"reasoningContent":{"reasoningText":{"text":{"v":"lost"}}}}`):        `"converse.reasoningContent"`,
+		block(`{"reasoningContent":{"reasoningText":{"text":"h","signature":"s"}}}`): "",
+		block(`{"reasoningContent":{"redactedContent":"AA=="}}`):                     "",
+		block(`{"toolResult":{"toolUseId":["x"],"content":[{"text":"lost"}]}}`):      `"converse.toolResult without an id"`,
+		use(`{"v":"lost"}`):                         `"converse.toolUse"`,
+		typed(converse, converseSent, use(`["x"]`)): `"converse.toolUse"`,
+		use(`"a"`):                       "",
+		local(`"thinking":{"v":"lost"}`): notRead + `"thinking"`,
+		local(`"thinking":"h"`):          "",
+		local(`"thinking":null`):         "",
+		typed(ollama, chatSent, local(`"thinking":{"v":"lost"}`)): notRead + `"thinking"`,
+		cohere(`{"v":"lost"}`): notRead + `"tool_plan"`,
+		cohere(`"p"`):          "",
+		typed(cohereURL, chatSent, cohere(`{"v":1}`)):                                                                notRead + `"tool_plan"`,
+		`[{"role":"user","content":"q"},{"role":"assistant","content":"a","thinking":["lost"]}]`:                     notRead + `"thinking"`,
+		`[{"role":"user","content":"q"},{"role":"assistant","content":"a","reasoning":"h","reasoning_content":"h"}]`: "",
+		typed(converse, `{"messages":{"0":{"role":"user","content":[{"text":"lost"}]}}}`, converseDone):              "messages: expected a list of messages",
+		typed(converse, `{"messages":"[lost]"}`, converseDone):                                                       "messages: expected a list of messages",
+	} {
+		isReported(t, file, file, want)
+	}
+}

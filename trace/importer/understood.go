@@ -156,7 +156,8 @@ func addContent(m *llm.Message, add func(format string, args ...any)) {
 		isAbout := m.Role == llm.RoleAssistant && (aboutResponse[strings.ToLower(name)] || strings.HasSuffix(name, "_answer"))
 		isContent := name == "content" && message.HasOtherText(value, read()) // next to the member of the format
 		isList := slices.Contains(contentLists, name) && value[0] != '[' && !message.IsEmpty(value)
-		if isContent || isList || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout {
+		isReasoning := slices.Contains(message.ReasoningNames, name) && strings.ContainsRune("[{", rune(value[0])) && !message.IsEmpty(value)
+		if isContent || isList || isReasoning || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout {
 			names = append(names, strconv.Quote(name))
 		}
 	}

@@ -443,6 +443,9 @@ func converseRequest(raw json.RawMessage, req *llm.Request) error {
 		}
 	}
 	req.System = llm.SystemText(prompt)
+	if list := tree.Member(raw, "messages"); !tree.IsNull(list) && list[0] != '[' {
+		return errors.New("messages: expected a list of messages")
+	}
 	for n, m := range tree.Elements(raw, "messages") {
 		if content := tree.Member(m, "content"); len(content) == 0 || content[0] != '[' {
 			return fmt.Errorf("messages[%d]: the message has no list of content", n)

@@ -145,12 +145,9 @@ var atifRoles = map[string]llm.Role{"system": llm.RoleSystem, "user": llm.RoleUs
 
 // rest returns the members of a step that its messages do not have.
 func (t *atif) rest(r *record, complete bool) json.RawMessage {
-	names := []string{"message", "tool_calls"}
+	names := []string{"message", "tool_calls", "reasoning_content"} // the last is reported if it is not a text
 	if complete {
 		names = append(names, "observation")
-	}
-	if _, ok := tree.Text(r.members["reasoning_content"]); ok {
-		names = append(names, "reasoning_content")
 	}
 	return tree.Without(r.raw, names...)
 }

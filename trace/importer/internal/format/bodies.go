@@ -111,15 +111,23 @@ func readBody(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 	case req == nil:
 		d.Fail("the object has no messages, and is neither a request to a model nor a response")
 	default:
-		run.setRequest(req)
+		run.setRequest(req, raw)
 		run.Sent = run.isRequest("contents", "messages", "input")
 	}
 }
 
-// setRequest sets the messages of a run to those of a request.
-func (r *Run) setRequest(req *llm.Request) {
+// setRequest sets the messages of a run to those of a request, whose body this is.
+func (r *Run) setRequest(req *llm.Request, text json.RawMessage) {
+	r.reportSystem(body.Name(text), text)
 	r.Messages = append(message.System(req.System.Text()), req.Messages...)
 	r.FindMissing(req.Extra)
+}
+
+// reportSystem reports what is not read of the system prompt in an object with messages.
+func (r *Run) reportSystem(protocol string, object json.RawMessage) {
+	for _, what := range body.UnreadSystem(protocol, object) {
+		r.ReportUnknown("", "%s", what)
+	}
 }
 
 // FindMissing reports messages that the provider stores; extra has the other members of the request.

@@ -59,6 +59,11 @@ func Messages(d *jsonio.Dec, run *Run) {
 			}
 			return
 		}
+		if system := run.Meta["system"]; system != nil {
+			var prompt tree.Object
+			prompt.Add("system", system)
+			run.reportSystem("", prompt.JSON())
+		}
 		run.Expected.Calls = actions(run.Meta["info"])
 		run.reader = &reader
 		run.Protocol = reader.Protocol

@@ -257,7 +257,7 @@ func (r *Run) Ask(prompt json.RawMessage) {
 		} else if req, err := body.Request(prompt); err != nil {
 			r.ReportUnknown("", "the prompt is a request that cannot be read: %w", err)
 		} else if req != nil {
-			r.setRequest(req)
+			r.setRequest(req, prompt)
 			return
 		}
 	}

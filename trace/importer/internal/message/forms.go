@@ -334,6 +334,9 @@ func conversePart(part json.RawMessage) llm.Part {
 	case "text":
 		return llm.Text{Text: tree.String(value), Opaque: rest}
 	case "toolUse":
+		if !areScalars(value, "toolUseId", "name") {
+			break
+		}
 		f := tree.Fields{Object: value}
 		call := llm.ToolCall{ID: f.Scalar("toolUseId"), Name: f.Scalar("name"), ProviderExecuted: tree.Scalar(value, "type") == "server_tool_use"}
 		if input := tree.Member(value, "input"); input == nil || AreArguments(input[0]) { // a text of a stream
@@ -342,10 +345,16 @@ func conversePart(part json.RawMessage) llm.Part {
 		call.Opaque = f.Rest()
 		return call
 	case "toolResult":
+		if !areScalars(value, "toolUseId") {
+			return Unknown("converse.toolResult without an id", string(part))
+		}
 		if tree.Scalar(value, "type") == "" { // the provider's own tools have one
 			return converseResult(value)
 		}
 	case "reasoningContent":
+		if !isReasoning(value) {
+			break
+		}
 		return llm.Reasoning{Text: tree.Scalar(value, "reasoningText", "text"), Opaque: part}
 	case "citationsContent":
 		text := ""
@@ -355,6 +364,21 @@ func conversePart(part json.RawMessage) llm.Part {
 		return llm.Text{Text: text, Opaque: part}
 	}
 	return Unknown("converse."+cmp.Or(kind, strings.Clone(unknown)), string(part))
+}
+
+// areScalars reports whether an object has each of the members as a string, a number or null, or does not have it.
+func areScalars(object json.RawMessage, names ...string) bool {
+	return len(object) > 0 && object[0] == '{' && !slices.ContainsFunc(names, func(name string) bool {
+		value := tree.Member(object, name)
+		return !tree.IsNull(value) && tree.Scalar(value) == "" && string(value) != `""`
+	})
+}
+
+// isReasoning reports whether a value is a ReasoningContentBlock: it has a text, which may be missing, or encrypted
+// reasoning.
+func isReasoning(value json.RawMessage) bool {
+	text := tree.Member(value, "reasoningText")
+	return len(value) > 0 && value[0] == '{' && (tree.IsNull(text) || text[0] == '{' && (tree.IsNull(tree.Member(text, "text")) || tree.IsText(tree.Member(text, "text"))))
 }
 
 func converseResult(value json.RawMessage) llm.ToolResult {

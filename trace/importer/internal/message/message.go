@@ -220,7 +220,7 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 			f.callID = d.String()
 		case key == "tool_call_ids": // SWE-agent
 			f.callID = singleID(d, &f.rest)
-		case slices.Contains(reasoningNames, key) && f.reasoning == "" && d.Peek() == '"':
+		case slices.Contains(ReasoningNames, key) && f.reasoning == "" && d.Peek() == '"':
 			f.reasoning = d.String()
 		case key == "refusal":
 			f.refusal = d.String()
@@ -259,8 +259,8 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 // onceMembers are members that a message cannot have twice: readers of JSON take the first, the last or both.
 var onceMembers = []string{"role", "content", "tool_calls", "tool_call_id", "parts", "function_call"}
 
-// reasoningNames are the members with the reasoning: of OpenRouter and others, of Ollama, and of Cohere.
-var reasoningNames = []string{"reasoning_content", "reasoning", "thinking", "tool_plan"}
+// ReasoningNames are the members with the reasoning: of OpenRouter and others, of Ollama, and of Cohere.
+var ReasoningNames = []string{"reasoning_content", "reasoning", "thinking", "tool_plan"}
 
 // singleID returns the first id of a list. It keeps a list of several or of other values in rest.
 func singleID(d *jsonio.Dec, rest *tree.Object) string {

@@ -312,7 +312,7 @@ func (r *reader) body(object json.RawMessage) (ok bool, err error) {
 	if req == nil || err != nil {
 		return err != nil, err
 	}
-	r.remains = true
+	r.remains, r.unread = true, append(r.unread, body.UnreadSystem(body.Name(object), object)...)
 	r.messages = slices.Concat(r.messages, message.System(req.System.Text()), req.Messages)
 	return true, nil
 }

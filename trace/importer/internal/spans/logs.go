@@ -31,20 +31,21 @@ type logRecord struct {
 
 	trace, span string
 	time        uint64
+	err         error // the reason why a part of the record cannot be read
 }
 
 // logs keeps the records of LogsData of OTLP in JSON
 // (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
 func (d *spanDocument) logs(list json.RawMessage) {
 	var x tree.Index
-	for _, resource := range tree.Elements(list) {
+	for resource := range d.objects("resourceLogs", list) {
 		x.Read(resource)
 		d.other(&x, "scopeLogs")
-		for _, scope := range tree.Elements(x.Member("scopeLogs")) {
+		for scope := range d.objects("scopeLogs", x.Member("scopeLogs")) {
 			var x tree.Index
 			x.Read(scope)
 			d.other(&x, "logRecords")
-			for _, raw := range tree.Elements(x.Member("logRecords")) {
+			for raw := range d.objects("logRecords", x.Member("logRecords")) {
 				d.records = append(d.records, newLogRecord(raw))
 			}
 		}
@@ -54,9 +55,12 @@ func (d *spanDocument) logs(list json.RawMessage) {
 func newLogRecord(raw json.RawMessage) logRecord {
 	r := logRecord{spanEvent: spanEvent{raw: raw}, trace: tree.Scalar(raw, "traceId"), span: tree.Scalar(raw, "spanId")}
 	r.time, _ = strconv.ParseUint(tree.Scalar(tree.First(raw, "timeUnixNano", "observedTimeUnixNano")), 10, 64)
-	r.attributes, _ = attributesOf(tree.Member(raw, "attributes"))
+	r.attributes, _, r.err = attributesOf("attributes", tree.Member(raw, "attributes"))
 	r.name = cmp.Or(tree.Scalar(raw, "eventName"), tree.Scalar(r.attributes["event.name"]))
-	body := anyValue(tree.Member(raw, "body"), 0)
+	body, wrong := anyValue(tree.Member(raw, "body"))
+	if wrong != "" {
+		r.err = cmp.Or(r.err, errors.New("body: "+wrong))
+	}
 	if inner := tree.Embedded(body); len(inner) > 0 && inner[0] == '{' {
 		maps.Insert(r.attributes, tree.Members(inner))
 	} else if messageEvents[r.name] != "" && r.attributes["content"] == nil {
@@ -70,6 +74,8 @@ func (t *spanTrace) addRecord(r *logRecord) {
 	isEvent := strings.HasPrefix(r.name, "gen_ai.")
 	known := messageEvents[r.name] != "" || r.name == detailsEvent || slices.Contains(otherEvents, r.name)
 	switch {
+	case r.err != nil:
+		t.reportRecord(r, r.err.Error())
 	case isEvent && !known:
 		t.reportRecord(r, "the event is unknown")
 	case r.trace == "" && isEvent && r.name != detailsEvent:

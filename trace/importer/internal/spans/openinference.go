@@ -94,9 +94,17 @@ func (s *readSpan) readSingle(raw json.RawMessage) {
 			r.addEvents(value)
 		}
 	}
+	var wrong error
+	switch attributes := x.Member("attributes"); {
+	case !isObject(raw):
+		wrong = errors.New("the span is not an object")
+	case !message.IsEmpty(attributes) && !isObject(attributes):
+		wrong = errors.New("the attributes are not an object")
+	}
 	s.recordedSpan = recordedSpan{raw: raw, id: member("context", "span_id"), parent: member("parent_id")}
 	s.trace = member("context", "trace_id")
 	s.readCall(timeOf(member("start_time")), &r, func() json.RawMessage { return r.rest(raw, flat) })
+	s.err = cmp.Or(wrong, s.err)
 }
 
 // rest returns a span with the attributes that are left.

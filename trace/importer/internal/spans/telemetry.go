@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/trace/importer/internal/format"
+	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -70,6 +72,10 @@ func (t *Telemetry) Read(raw json.RawMessage, line int) (add func() []format.Run
 		for i := range spans {
 			t.trace(spans[i].trace, line).add(&spans[i])
 		}
+		for _, err := range d.unread {
+			trace := t.trace("", line)
+			trace.unread = append(trace.unread, format.Unknown{Line: line, Err: err})
+		}
 		for i := range d.records {
 			t.trace(d.records[i].trace, line).addRecord(&d.records[i])
 		}
@@ -84,23 +90,42 @@ type spanDocument struct {
 	forms   []*spanForm
 	others  []json.RawMessage
 	records []logRecord // of logs
+	unread  []error     // what is no list of objects
 }
+
+// objects yields the elements of a list in a member with this name that are objects.
+func (d *spanDocument) objects(name string, list json.RawMessage) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		if !message.IsEmpty(list) && list[0] != '[' {
+			d.unread = append(d.unread, fmt.Errorf("%s: expected a list", name))
+		}
+		for n, element := range tree.Elements(list) {
+			if !isObject(element) {
+				d.unread = append(d.unread, fmt.Errorf("%s[%d]: expected an object", name, n))
+			} else if !yield(element) {
+				return
+			}
+		}
+	}
+}
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
 func (d *spanDocument) read(raw json.RawMessage) {
 	var x, trace tree.Index
 	x.Read(raw)
 	trace.Read(x.Member("trace"))
 	for _, list := range []json.RawMessage{x.Member("resourceSpans"), x.Member("batches"), trace.Member("resourceSpans")} {
-		for _, resource := range tree.Elements(list) {
+		for resource := range d.objects("resourceSpans", list) {
 			var x tree.Index
 			x.Read(resource)
 			d.other(&x, "scopeSpans", "instrumentationLibrarySpans")
-			for _, scope := range tree.Elements(x.First("scopeSpans", "instrumentationLibrarySpans")) {
+			for scope := range d.objects("scopeSpans", x.First("scopeSpans", "instrumentationLibrarySpans")) {
 				d.list(scope, &otlp)
 			}
 		}
 	}
-	for _, trace := range tree.Elements(x.Member("data")) {
+	for trace := range d.objects("data", x.Member("data")) {
 		d.list(trace, &jaeger)
 	}
 	d.logs(x.Member("resourceLogs"))
@@ -117,7 +142,7 @@ func (d *spanDocument) list(list json.RawMessage, form *spanForm) {
 	var x tree.Index
 	x.Read(list)
 	d.other(&x, "spans")
-	for _, raw := range tree.Elements(x.Member("spans")) {
+	for raw := range d.objects("spans", x.Member("spans")) {
 		d.add(raw, form)
 	}
 }
@@ -207,9 +232,13 @@ func (s *readSpan) read(raw json.RawMessage, form *spanForm) {
 	r := spanReader{}
 	var span tree.Index
 	span.Read(raw)
-	r.attributes, r.invalid = attributesOf(span.Member(form.attributes))
-	for _, e := range tree.Elements(span.Member(form.events)) {
-		details, _ := attributesOf(tree.Member(e, form.details))
+	var wrong error
+	r.attributes, r.invalid, wrong = attributesOf(form.attributes, span.Member(form.attributes))
+	for n, e := range tree.Elements(span.Member(form.events)) {
+		details, _, err := attributesOf(fmt.Sprintf("%s[%d].%s", form.events, n, form.details), tree.Member(e, form.details))
+		if wrong = cmp.Or(wrong, err); !isObject(e) {
+			wrong = fmt.Errorf("%s[%d]: expected an object", form.events, n)
+		}
 		name := cmp.Or(tree.Scalar(e, "name"), tree.Scalar(details["event"]))
 		r.events = append(r.events, spanEvent{name, details, e})
 	}
@@ -217,6 +246,7 @@ func (s *readSpan) read(raw json.RawMessage, form *spanForm) {
 	s.trace = tree.Scalar(span.Member(form.trace))
 	start, _ := strconv.ParseUint(tree.Scalar(span.Member(form.start)), 10, 64)
 	s.readCall(start, &r, func() json.RawMessage { return form.rest(raw, &span, &r) })
+	s.err = cmp.Or(wrong, s.err)
 }
 
 // readCall reads the messages and the scores of a span. Rest returns the span with what is left in r.
@@ -325,29 +355,48 @@ func (s *spanReader) call() *modelCall {
 // agentOperations are the operations whose spans repeat the messages of model calls.
 var agentOperations = map[string]bool{"invoke_agent": true, "create_agent": true, "invoke_workflow": true, "execute_tool": true}
 
-// attributesOf returns the attributes in a list. Invalid reports whether one has no
-// name of its own, or unknown members.
-func attributesOf(list json.RawMessage) (attributes map[string]json.RawMessage, invalid bool) {
+// attributesOf returns the attributes in a list at a path. Invalid reports whether one has no
+// name of its own, or unknown members. The error is the reason why one cannot be read.
+func attributesOf(path string, list json.RawMessage) (attributes map[string]json.RawMessage, invalid bool, err error) {
 	attributes = map[string]json.RawMessage{}
-	for _, a := range tree.Elements(list) {
+	if !message.IsEmpty(list) && list[0] != '[' {
+		return attributes, true, fmt.Errorf("%s: expected a list of attributes", path)
+	}
+	for n, a := range tree.Elements(list) {
 		var x tree.Index
 		x.Read(a)
 		name, ok := tree.Text(x.Member("key"))
+		if !ok {
+			err = cmp.Or(err, fmt.Errorf("%s[%d]: the attribute has no key", path, n))
+		}
 		invalid = invalid || !ok || attributes[name] != nil || x.HasOthers("key", "value", "type")
-		attributes[name] = anyValue(x.Member("value"), 0)
+		var wrong string
+		if attributes[name], wrong = anyValue(x.Member("value")); wrong != "" {
+			err = cmp.Or(err, fmt.Errorf("the attribute %q: %s", name, wrong))
+		}
 	}
-	return attributes, invalid
+	return attributes, invalid, err
 }
 
 // anyValue returns an AnyValue of OTLP, or a plain value, as plain JSON. Values at a greater depth
 // than maxDepth stay as they are. The JSON mapping of OTLP writes an integer as a string; below an
-// attribute it becomes a number again, because it may be one in the arguments of a call.
-func anyValue(raw json.RawMessage, depth int) json.RawMessage {
+// attribute it becomes a number again, because it may be one in the arguments of a call. Wrong is what
+// is not read of a list or a map without values; empty if all is.
+func anyValue(raw json.RawMessage) (plain json.RawMessage, wrong string) {
+	return plainValue(raw, 0, &wrong), wrong
+}
+
+// plainValue is anyValue for a value at a depth.
+func plainValue(raw json.RawMessage, depth int, wrong *string) json.RawMessage {
 	const maxDepth = 32
 	if tree.IsNull(raw) || depth > maxDepth {
 		return json.RawMessage(cmp.Or(string(raw), "null"))
 	}
 	for kind, value := range tree.Members(raw) {
+		if list := tree.Member(value, "values"); (kind == "arrayValue" || kind == "kvlistValue") && !message.IsEmpty(value) && (len(list) == 0 || list[0] != '[') {
+			*wrong = "the " + kind + " has no list of values"
+			return raw
+		}
 		switch kind {
 		case "arrayValue":
 			b := []byte("[")
@@ -355,13 +404,13 @@ func anyValue(raw json.RawMessage, depth int) json.RawMessage {
 				if n > 0 {
 					b = append(b, ',')
 				}
-				b = append(b, anyValue(element, depth+1)...)
+				b = append(b, plainValue(element, depth+1, wrong)...)
 			}
 			return append(b, ']')
 		case "kvlistValue":
 			var object tree.Object
 			for _, member := range tree.Elements(value, "values") {
-				object.Raw(tree.Scalar(member, "key"), string(anyValue(tree.Member(member, "value"), depth+1)))
+				object.Raw(tree.Scalar(member, "key"), string(plainValue(tree.Member(member, "value"), depth+1, wrong)))
 			}
 			return json.RawMessage(cmp.Or(string(object.JSON()), "{}"))
 		case "intValue":
