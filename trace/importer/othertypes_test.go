@@ -218,3 +218,32 @@ func TestMembersOfOtherTypesAreReported(t *testing.T) {
 		isReported(t, file, file, want)
 	}
 }
+
+// A text of the agent in Codex that only an event has, and an event of an unknown type, are reported.
+func TestEventsOfCodexAreReported(t *testing.T) {
+	record := func(kind, payload string) string {
+		return `{"timestamp":"2026-01-01T00:00:00Z","type":"` + kind + `","payload":` + payload + "}\n"
+	}
+	said := func(text string) string {
+		return record("response_item", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"`+text+`"}]}`)
+	}
+	shown := func(text string) string {
+		return record("event_msg", `{"type":"agent_message","message":"`+text+`"}`)
+	}
+	const noItem = `of the agent, which no item has`
+	head := record("session_meta", `{"id":"s"}`) + record("response_item", `{"type":"message","role":"user","content":[{"type":"input_text","text":"q"}]}`)
+	for rest, want := range map[string]string{
+		said("a") + shown("a"):                       "",
+		shown("a") + said("a"):                       "", // an event may come first
+		said(`one\ntwo [cited]`) + shown(`one\ntwo`): "",
+		said("a") + shown(""):                        "",
+		record("response_item", `{"type":"message","role":"assistant","content":[]}`) + shown("a"): noItem,
+		shown("a"):                             noItem,
+		said("a") + shown("a") + shown("lost"): noItem,
+		said("a") + record("event_msg", `{"type":"hologram","info":{"total_token_usage":{"input_tokens":1}}}`):                                                  `file:4: the event has the unknown type "hologram"`,
+		said("a") + record("event_msg", `"lost"`):                                                                                                               `file:4: the event has the unknown type ""`,
+		said("a") + record("event_msg", `{"type":"task_complete","last_agent_message":"a"}`) + record("event_msg", `{"type":"exec_command_end","call_id":"c"}`): "",
+	} {
+		isReported(t, rest, head+rest, want)
+	}
+}

@@ -3,6 +3,7 @@ package format
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,27 @@ func SniffCodex(h *Head) (Layout, bool) {
 // interface: it repeats items, or has counts of tokens.
 var codexRecords = []string{"session_meta", "turn_context", "event_msg", "compacted"}
 
+// codexEvents are the types of events, of EventMsg in the same file, in all versions.
+var codexEvents = strings.Fields(`
+	error warning guardian_warning stream_error deprecation_notice background_event model_reroute model_verification
+	session_configured thread_name_updated thread_goal_updated thread_rolled_back context_compacted shutdown_complete
+	task_started task_complete turn_started turn_complete turn_aborted turn_diff token_count plan_update plan_delta
+	agent_message agent_message_delta agent_message_content_delta user_message agent_reasoning agent_reasoning_delta
+	agent_reasoning_raw_content agent_reasoning_raw_content_delta agent_reasoning_section_break
+	reasoning_content_delta reasoning_raw_content_delta raw_response_item item_started item_completed
+	exec_command_begin exec_command_output_delta exec_command_end terminal_interaction exec_approval_request
+	patch_apply_begin patch_apply_updated patch_apply_end apply_patch_approval_request guardian_assessment
+	mcp_startup_update mcp_startup_complete mcp_tool_call_begin mcp_tool_call_end mcp_list_tools_response
+	web_search_begin web_search_end image_generation_begin image_generation_end view_image_tool_call
+	request_permissions request_user_input elicitation_request dynamic_tool_call_request dynamic_tool_call_response
+	get_history_entry_response conversation_path conversation_history list_custom_prompts_response
+	list_skills_response list_remote_skills_response remote_skill_downloaded skills_update_available
+	undo_started undo_completed entered_review_mode exited_review_mode hook_started hook_completed
+	collab_agent_spawn_begin collab_agent_spawn_end collab_agent_interaction_begin collab_agent_interaction_end
+	collab_waiting_begin collab_waiting_end collab_close_begin collab_close_end collab_resume_begin collab_resume_end
+	realtime_conversation_started realtime_conversation_realtime realtime_conversation_closed
+	realtime_conversation_sdp realtime_conversation_list_voices_response`)
+
 // codex reads rollouts of Codex. A rollout is a run: its session and all turns, also those before a
 // compaction. Parts of a response that follow each other are one message. Run.Meta has the other
 // records, by type.
@@ -36,6 +58,13 @@ type codex struct {
 	usage llm.Usage         // of the last token_count
 	ended bool              // the response is complete: the next item of the assistant is another one's
 	other lists
+	said  []agentText // by the agent, in events
+}
+
+// agentText is the text of an event of the agent, which an item should have as well.
+type agentText struct {
+	line       int
+	path, text string
 }
 
 // NewCodex returns a reader of rollouts of Codex.
@@ -79,6 +108,7 @@ func (c *codex) Runs() (runs []Run) {
 		return nil
 	}
 	c.run.Name = cmp.Or(c.id, c.run.Name)
+	c.reportUnsaid()
 	c.other.moveTo(c.run)
 	c.run.setUsage(c.usage)
 	runs = []Run{*c.run}
@@ -109,6 +139,12 @@ func (c *codex) add(r *record) (ended []Run) {
 	case !slices.Contains(codexRecords, kind):
 		c.run.reportRecord(r, "the record has the unknown type "+strconv.Quote(kind))
 		kind = "unknown"
+	case kind == "event_msg" && r.members["payload"] != nil && !slices.Contains(codexEvents, tree.Scalar(payload, "type")):
+		c.run.Unknown = append(c.run.Unknown, Unknown{Line: r.line, Path: r.path, Err: fmt.Errorf("the event has the unknown type %q", tree.Scalar(payload, "type"))})
+	case kind == "event_msg" && tree.Scalar(payload, "type") == "agent_message":
+		if text := strings.TrimSpace(tree.String(payload, "message")); text != "" {
+			c.said = append(c.said, agentText{r.line, r.path, text})
+		}
 	case kind == "event_msg" && tree.Scalar(payload, "type") == "token_count":
 		// Codex counts the tokens when a response is complete, and repeats the count with its limits.
 		// Without usage, the count comes after a response, or before one with its limits.
@@ -120,6 +156,26 @@ func (c *codex) add(r *record) (ended []Run) {
 	}
 	c.other.add(kind, r.raw)
 	return ended
+}
+
+// reportUnsaid reports the texts of the agent, in events, that begin with a line which no item has. Codex shows a text
+// without its citations, so the rest may be another one. With items that were not read, the text may be in these.
+func (c *codex) reportUnsaid() {
+	if len(c.said) == 0 || c.run.Gap > 0 {
+		return
+	}
+	var all strings.Builder
+	for _, m := range c.run.Messages {
+		if m.Role == llm.RoleAssistant {
+			all.WriteString(m.Text())
+			all.WriteByte('\n')
+		}
+	}
+	for _, s := range c.said {
+		if first, _, _ := strings.Cut(s.text, "\n"); !strings.Contains(all.String(), strings.TrimSpace(first)) {
+			c.run.Unknown = append(c.run.Unknown, Unknown{Line: s.line, Path: s.path, Err: fmt.Errorf("the event has the text %.50q of the agent, which no item has", s.text)})
+		}
+	}
 }
 
 // session begins a session. A fork also has the data of the sessions that it continues, before
