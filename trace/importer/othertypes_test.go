@@ -169,6 +169,8 @@ func TestSystemPromptsOfOtherFormsAreReported(t *testing.T) {
 		{responses, `{"model":"m","instructions":`, `,"input":` + turns + `}`, item, `null`, ""},
 		{gemini, `{"systemInstruction":`, `,"contents":` + contents + `}`, candidate, `{"parts":[{"text":"s"},{"hologram":"lost"}]}`, "systemInstruction.parts[1]: the system prompt is not read"},
 		{gemini, `{"systemInstruction":`, `,"contents":` + contents + `}`, candidate, `{"text":"lost"}`, "systemInstruction: the system prompt is not read: expected a list of parts"},
+		{gemini, `{"system_instruction":`, `,"contents":` + contents + `}`, candidate, `{"parts":{"text":"s"}}`, ""},
+		{gemini, `{"system_instruction":`, `,"contents":` + contents + `}`, candidate, `{"parts":{"hologram":"lost"}}`, "system_instruction.parts[0]: the system prompt is not read"},
 		{gemini, `{"system_instruction":`, `,"contents":` + contents + `}`, candidate, `{"role":"user","parts":[{"text":"s"}]}`, ""},
 	} {
 		isReported(t, "bare, "+c.before+c.system, c.before+c.system+c.after, c.want)

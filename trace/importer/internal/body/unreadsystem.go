@@ -3,6 +3,7 @@ package body
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
@@ -34,11 +35,14 @@ func UnreadSystem(protocol string, text []byte) (unread []string) {
 			add("", "a text")
 		case snake == "system_instruction" && protocol == "gemini":
 			parts := tree.Member(value, "parts")
+			if len(parts) > 0 && parts[0] == '{' { // which the API accepts
+				parts = slices.Concat([]byte("["), parts, []byte("]"))
+			}
 			if message.IsEmpty(parts) || parts[0] != '[' {
 				add("", "a list of parts")
 			}
 			for n, part := range tree.Elements(parts) {
-				if !tree.IsText(part) && !tree.IsText(tree.Member(part, "text")) {
+				if !tree.IsText(tree.Member(part, "text")) {
 					add(fmt.Sprintf(".parts[%d]", n), "a text")
 				}
 			}
