@@ -916,7 +916,7 @@ func viewSuite(t *testing.T, path string) any {
 	}
 	folder := filepath.Dir(path)
 	var graders values
-	maker := &scorers.Maker{Folder: folder, Files: os.DirFS(folder), Grader: func(g *scorers.Grader) (llm.Model, error) {
+	maker := &scorers.Maker{Folder: folder, Files: os.DirFS(folder), Environ: os.Environ(), Grader: func(g *scorers.Grader) (llm.Model, error) {
 		graders = append(graders, values{g.Cassette, g.Scenario, g.Provider, g.BaseURL, g.Model, g.Temperature, g.MaxTokens, g.Reasoning})
 		answer := `{"reason": "It says so.", "grade": "pass"}`
 		if g.Scenario == "scale.yaml" {

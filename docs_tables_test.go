@@ -175,7 +175,7 @@ func optionValues(o *loop.Option) string {
 func settings(of reflect.Type) string {
 	var names []string
 	for _, f := range reflect.VisibleFields(of) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 			names = append(names, "`"+name+"`")
 		}
 	}

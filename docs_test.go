@@ -146,7 +146,7 @@ func (b *book) block(t *testing.T, dir string, bl block) string {
 		if !evals.IsSuite([]byte(bl.text)) {
 			return play(t, bl)
 		}
-		maker := scorers.Maker{Files: os.DirFS(dir), Grader: func(*scorers.Grader) (llm.Model, error) { return fake.NewModel(), nil }}
+		maker := scorers.Maker{Files: os.DirFS(dir), Environ: []string{}, Grader: func(*scorers.Grader) (llm.Model, error) { return fake.NewModel(), nil }}
 		if _, err := evals.ParseSuite(bl.at, []byte(bl.text), maker.Parse); err != nil {
 			t.Error(err)
 		}

@@ -102,7 +102,9 @@ func abortConnections(t *testing.T, args []string, path string) {
 	}
 	t.Logf("%d goroutines, %d files and %d kB before, %d, %d and %d kB after", goroutines, files, memory>>10, nowGoroutines, nowFiles, nowMemory>>10)
 	stop()
-	<-ended
+	if got := <-ended; got == cli.Usage {
+		t.Errorf("exit status %d", got)
+	}
 }
 
 // abort drops a connection without a request, one within a header, one within a body, and one within the

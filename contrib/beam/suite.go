@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -23,13 +24,25 @@ type Suite struct {
 	// must exist on each worker.
 	Name string
 	Text []byte
+	// AllowPrograms lets the suite start programs, with part of the environment of the worker.
+	AllowPrograms bool
+}
+
+// withPrograms returns a suite that may name programs. Reading its files starts none.
+func (s Suite) withPrograms() Suite {
+	s.AllowPrograms = true
+	return s
 }
 
 func (s Suite) parse() (*evals.Suite, error) {
 	if s.Name == "" {
 		return &evals.Suite{}, nil
 	}
-	return evals.ParseSuite(s.Name, s.Text, (&scorers.Maker{Folder: filepath.Dir(s.Name)}).Parse)
+	m := &scorers.Maker{Folder: filepath.Dir(s.Name)}
+	if s.AllowPrograms {
+		m.Environ = append([]string{}, os.Environ()...) //nolint:forbidigo // the worker has no command line of its own
+	}
+	return evals.ParseSuite(s.Name, s.Text, m.Parse)
 }
 
 // Open opens a suite or recordings, as `looptape eval score` does: a single name of a suite file
@@ -44,7 +57,7 @@ func Open(ctx context.Context, names []string) (suite Suite, files []string, err
 			files = names
 			return err
 		}
-		suite = Suite{names[0], text}
+		suite = Suite{Name: names[0], Text: text}
 		files, err = suite.files(ctx, fs)
 		return err
 	})
@@ -68,7 +81,7 @@ func (s Suite) files(ctx context.Context, fs filesystem.Interface) (names []stri
 	if len(s.Text) > largest {
 		return nil, fmt.Errorf("%s: the suite is larger than a megabyte", s.Name)
 	}
-	suite, err := s.parse()
+	suite, err := s.withPrograms().parse()
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -87,8 +88,9 @@ func byHash(question string) string {
 func allScorers(t tb) (all []evals.Scoring) {
 	t.Helper()
 	m := Maker{
-		Files:  fstest.MapFS{"base.jsonl": {Data: []byte(strings.NewReplacer("5", "7", "B", "E", "cannot", "can").Replace(sampleRuns))}},
-		Grader: func(*Grader) (llm.Model, error) { return &fakeGrader{of: byHash}, nil },
+		Environ: os.Environ(),
+		Files:   fstest.MapFS{"base.jsonl": {Data: []byte(strings.NewReplacer("5", "7", "B", "E", "cannot", "can").Replace(sampleRuns))}},
+		Grader:  func(*Grader) (llm.Model, error) { return &fakeGrader{of: byHash}, nil },
 	}
 	for _, k := range Kinds() {
 		if len(settingsOf[k.Name]) == 0 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/looptape/looptape/evals"
@@ -26,7 +27,7 @@ import (
 //
 // The scores are errors, never numbers, if the program does not exit with status 0 in time,
 // writes anything else, or reports an error. The error contains the end of its standard error.
-// When the program ends, its process group is killed. It has the environment of this process.
+// When the program ends, its process group is killed. Of the environment it has what [Maker] passes on.
 type programSettings struct {
 	// Command is the program and its arguments. A name without a slash is searched in PATH; a path is
 	// below Folder.
@@ -38,6 +39,29 @@ type programSettings struct {
 	Timeout float64 `json:"timeout,omitempty"`
 	// Folder is the working folder, which [Maker] sets; empty means that of this process.
 	Folder string `json:"-"`
+	// Env is its environment, which [Maker] sets.
+	Env []string `json:"-"`
+}
+
+// passed are the names of the environment variables that a program gets: what interpreters need to run,
+// and no keys. A final * stands for any end.
+var passed = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TMPDIR", "TMP", "TEMP",
+	"PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONIOENCODING", "VIRTUAL_ENV", "CONDA_PREFIX", "NODE_PATH", "JAVA_HOME",
+	"GOPATH", "GOROOT", "GOCACHE", "GOMODCACHE", "GOFLAGS", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "USERPROFILE",
+}
+
+// passedOn returns the variables of an environment that are passed on.
+func passedOn(environ, more []string) []string {
+	names := slices.Concat(passed, more)
+	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return !slices.ContainsFunc(names, func(one string) bool {
+			start, open := strings.CutSuffix(one, "*")
+			return strings.EqualFold(one, name) || open && strings.HasPrefix(name, start)
+		})
+	})
 }
 
 func (s programSettings) scorer() (scoreFunc, error) {
@@ -81,7 +105,7 @@ func (s programSettings) ask(ctx context.Context, run *importer.Run) (*reply, er
 	if err != nil {
 		return nil, fmt.Errorf("the run cannot be written as JSON: %w", err)
 	}
-	p := child.Program{Args: s.Command, Dir: s.Folder, In: in, MaxOutput: most}
+	p := child.Program{Args: s.Command, Dir: s.Folder, Env: s.Env, In: in, MaxOutput: most}
 	out, err := p.Run(ctx)
 	if err != nil {
 		return nil, err
@@ -93,8 +117,12 @@ func (s programSettings) ask(ctx context.Context, run *importer.Run) (*reply, er
 	return r, s.check(r)
 }
 
-func (s programSettings) locate(m *Maker) (settings, error) { //nolint:unparam // nothing can go wrong here
+func (s programSettings) locate(m *Maker) (settings, error) {
+	if m.Environ == nil {
+		return nil, fmt.Errorf("the suite starts the program %q: allow it with --allow-programs (Maker.Environ in Go) if you trust the suite", s.Command)
+	}
 	s.Folder = m.Folder
+	s.Env = append([]string{}, passedOn(m.Environ, m.Variables)...)
 	return s, nil
 }
 

@@ -147,11 +147,27 @@ func TestProgramFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "judge.sh"), []byte("#!/bin/sh\necho '{\"score\":7}'\n"), 0o700); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)
 	}
-	scorer, err := (&Maker{Folder: dir}).Parse("program", "m", json.RawMessage(`{"command":["./judge.sh"]}`))
+	scorer, err := (&Maker{Folder: dir, Environ: []string{}}).Parse("program", "m", json.RawMessage(`{"command":["./judge.sh"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantPrefix(t, "in a folder", describeScores(scorer.Score(t.Context(), answerRun("x"))), "m 7")
+}
+
+// A program gets of the environment what interpreters need and what is named, and no key.
+func TestProgramEnvironment(t *testing.T) {
+	shell(t, "") // which is needed
+	m := &Maker{Environ: []string{"PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=k", "MY_TOKEN=t", "LC_ALL=C", "MORE=m"}, Variables: []string{"MORE"}}
+	scorer, err := m.Parse("program", "m", json.RawMessage(`{"command":["sh","-c","echo \"{\\\"score\\\":1,\\\"explanation\\\":\\\"$OPENAI_API_KEY,$MY_TOKEN,$LC_ALL,$MORE\\\"}\""]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := scorer.Score(t.Context(), answerRun("x")); len(got) != 1 || got[0].Explanation != ",,C,m" {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := Parse("program", "m", json.RawMessage(`{"command":["sh"]}`)); err == nil || !strings.Contains(err.Error(), `the suite starts the program ["sh"]: allow it with --allow-programs`) {
+		t.Errorf("without an environment: %v", err)
+	}
 }
 
 // resolved is one of the published schemas.

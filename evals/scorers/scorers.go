@@ -78,6 +78,11 @@ type Maker struct {
 	Folder string
 	// Files are the files in that folder that settings may name; nil means none.
 	Files fs.FS
+	// Environ is the environment, as NAME=value, of which programs get the variables in
+	// docs/scorers.md; nil means that settings may name no program.
+	Environ []string
+	// Variables are the names of further variables that programs get.
+	Variables []string
 	// Grader opens the model that settings name; nil means that no model can be opened.
 	Grader func(g *Grader) (llm.Model, error)
 }

@@ -105,7 +105,7 @@ func TestParseErrors(t *testing.T) {
 		{"arg_schema", `{"schemas":{"a":{"type":7}}}`, `scorer "m": the schema of the tool "a": `},
 		{"arg_schema", `{"schemas":{"a":{"$ref":"https://example.org/s"}}}`, `scorer "m": the schema of the tool "a": `},
 	} {
-		_, err := Parse(c.kind, "m", json.RawMessage(c.settings))
+		_, err := (&Maker{Environ: []string{}}).Parse(c.kind, "m", json.RawMessage(c.settings))
 		wantPrefix(t, c.kind+" "+c.settings, fmt.Sprint(err), c.want)
 	}
 }

@@ -46,10 +46,33 @@ func seedFlag(c *cobra.Command) *uint64 {
 type rowFlags struct {
 	at     importer.Mapping
 	scores []string
+	programs
+}
+
+// programs are the flags for programs that a suite names.
+type programs struct {
+	allow bool
+	names []string // of environment variables
+}
+
+// of adds the flags to a command.
+func (p *programs) of(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&p.allow, "allow-programs", false, "start the programs that the suite names")
+	f.StringArrayVar(&p.names, "program-env", nil, "environment `variable` that these programs get, too (repeatable)")
+}
+
+// environ returns the environment for programs; nil means that there may be none.
+func (p *programs) environ(w *cli.World) []string {
+	if !p.allow {
+		return nil
+	}
+	return append([]string{}, w.Environ()...)
 }
 
 // of adds the flags to a command.
 func (r *rowFlags) of(c *cobra.Command) {
+	r.programs.of(c)
 	f := c.Flags()
 	f.StringVar(&r.at.Case, "case", "", "rows: JSON `pointer` to the case, such as /question")
 	f.StringVar(&r.at.Epoch, "epoch", "", "rows: JSON `pointer` to the epoch")
@@ -63,7 +86,7 @@ func (r *rowFlags) set(w *cli.World, names []string, record bool) (*runSet, erro
 	if err != nil {
 		return nil, err
 	}
-	return setOf(w, names, rows, record)
+	return setOf(w, names, rows, record, &r.programs)
 }
 
 // mapping returns the mapping of the flags and of more score pointers; nil if there is none.

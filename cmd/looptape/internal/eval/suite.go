@@ -27,7 +27,7 @@ type runSet struct {
 }
 
 // setOf returns the set of runs of a suite or of files. With record, graders send requests.
-func setOf(w *cli.World, names []string, rows *importer.Mapping, record bool) (*runSet, error) {
+func setOf(w *cli.World, names []string, rows *importer.Mapping, record bool, p *programs) (*runSet, error) {
 	set := &runSet{Options: evals.Options{Rows: rows}, names: names, graders: graders{w: w, record: record}}
 	if len(names) != 1 {
 		return set, nil
@@ -43,7 +43,7 @@ func setOf(w *cli.World, names []string, rows *importer.Mapping, record bool) (*
 	}
 	set.folder = filepath.Dir(names[0])
 	set.graders.folder, set.graders.recordCommand = set.folder, "looptape eval score --record "+cli.ShellLine(names[0])
-	maker := scorers.Maker{Folder: set.folder, Files: os.DirFS(set.folder), Grader: set.graders.open}
+	maker := scorers.Maker{Folder: set.folder, Files: os.DirFS(set.folder), Environ: p.environ(w), Variables: p.names, Grader: set.graders.open}
 	s, err := evals.ParseSuite(names[0], text, maker.Parse)
 	if err != nil {
 		return nil, set.graders.close(err)

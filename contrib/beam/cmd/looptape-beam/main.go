@@ -23,22 +23,22 @@ import (
 )
 
 func main() {
-	out := outFlag(flag.CommandLine)
+	out, programs := ownFlags(flag.CommandLine)
 	flag.Parse()
 	evalbeam.Register()
 	beam.Init()
-	if err := run(context.Background(), *out, flag.Args()); err != nil {
+	if err := run(context.Background(), *out, *programs, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "looptape-beam:", err)
 		os.Exit(2)
 	}
 }
 
-// outFlag gives a set of flags the one of this command; Beam's are flags of the process.
-func outFlag(f *flag.FlagSet) *string {
-	return f.String("o", "", "the `file` to write runs and scores to")
+// ownFlags gives a set of flags those of this command; Beam's are flags of the process.
+func ownFlags(f *flag.FlagSet) (out *string, programs *bool) {
+	return f.String("o", "", "the `file` to write runs and scores to"), f.Bool("allow-programs", false, "start the programs that the suite names")
 }
 
-func run(ctx context.Context, out string, names []string) error {
+func run(ctx context.Context, out string, programs bool, names []string) error {
 	if out == "" || len(names) == 0 {
 		return errors.New("usage: looptape-beam -o OUT [flags of Beam] FILE…")
 	}
@@ -46,6 +46,7 @@ func run(ctx context.Context, out string, names []string) error {
 	if err != nil {
 		return err
 	}
+	suite.AllowPrograms = programs
 	p, s := beam.NewPipelineWithRoot()
 	evalbeam.Write(s, out, evalbeam.Score(s, suite, beam.CreateList(s, files)))
 	return beamx.Run(ctx, p)

@@ -40,7 +40,7 @@ func TestDocumentedFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := flag.NewFlagSet("looptape-beam", flag.ContinueOnError)
-	out := outFlag(flags)
+	out, _ := ownFlags(flags)
 	flag.CommandLine.VisitAll(func(f *flag.Flag) { flags.Var(texts{}, f.Name, f.Usage) })
 	commands := regexp.MustCompile(`(?m)^looptape-beam (?:.*\\\n)*.*`).FindAllString(string(page), -1)
 	for _, c := range commands {
