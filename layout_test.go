@@ -468,6 +468,7 @@ var table = []packageRule{
 	{
 		name: "evals/scorers", does: "scores of a run, by settings",
 		not:      "statistics",
+		large:    "The kinds of scorers are independent of each other, one file each, and share the form of their settings.",
 		packages: evaluationPackages,
 		modules:  evaluationModules,
 	},

@@ -44,7 +44,7 @@ type programSettings struct {
 }
 
 // passed are the names of the environment variables that a program gets: what interpreters need to run,
-// and no keys. A final * stands for any end.
+// and no keys. A final * is for any end.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TMPDIR", "TMP", "TEMP",
 	"PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONIOENCODING", "VIRTUAL_ENV", "CONDA_PREFIX", "NODE_PATH", "JAVA_HOME",
