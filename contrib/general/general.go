@@ -45,7 +45,8 @@ type Config struct {
 	Transport http.RoundTripper
 	// WebTimeout limits a request with its redirects and its body; 0 means 30 seconds.
 	WebTimeout time.Duration
-	// Shell runs the commands of the tool shell, such as [Local]. The group has no tool without it. Give
+	// Shell runs the commands of the tool shell, such as [Local], which needs a Unix system. The group has no tool
+	// without a Runner that works. Give
 	// the tool to an agent whose calls a person approves: its folder is only where commands start.
 	Shell Runner
 }
@@ -100,9 +101,9 @@ func New(cfg *Config) (*Tools, error) {
 	t.add("git", why, why == "", func() group { return gitGroup(git) })
 	why = noDir
 	if t.root != nil {
-		why = "no runner of commands (Config.Shell)"
+		why = whyNoRunner(cfg.Shell, hasLocal)
 	}
-	t.add("shell", why, t.root != nil && cfg.Shell != nil, func() group { return shellGroup(cfg.Shell, t.root.Name()) })
+	t.add("shell", why, why == "", func() group { return shellGroup(cfg.Shell, t.root.Name()) })
 	return t, nil
 }
 
@@ -199,6 +200,9 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	b.kept.Write(p[:min(len(p), max(0, maxOutput+utf8.UTFMax-b.kept.Len()))])
 	return len(p), nil
 }
+
+// cut reports whether bytes were discarded.
+func (b *limitedBuffer) cut() bool { return b.kept.Len() > maxOutput }
 
 func (b *limitedBuffer) text() string { return cut(strings.ToValidUTF8(b.kept.String(), "\uFFFD")) }
 

@@ -1,6 +1,7 @@
 package general
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,11 @@ func (g *gitTools) run(ctx context.Context, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return g.exec(ctx, append(filters, args...))
+	out, err := g.exec(ctx, append(filters, args...))
+	if err != nil {
+		return "", err
+	}
+	return out.text(), nil
 }
 
 // maxRepository limits the files of a repository that are checked.
@@ -120,8 +125,11 @@ func (g *gitTools) filters(ctx context.Context) (options []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if names.cut() {
+		return nil, fmt.Errorf("the keys in the configuration of the repository have more than %d bytes, so that the tools cannot check them: remove some", maxOutput)
+	}
 	seen := map[string]bool{}
-	for key := range strings.SplitSeq(names, "\x00") {
+	for key := range strings.SplitSeq(names.kept.String(), "\x00") { // names may be in any encoding
 		switch rest, filter := strings.CutPrefix(key, "filter."); {
 		case strings.HasPrefix(key, "include.") || strings.HasPrefix(key, "includeif."):
 			return nil, errors.New("the configuration of the repository includes other files, which may lead out of the working folder")
@@ -142,7 +150,8 @@ func (g *gitTools) filters(ctx context.Context) (options []string, err error) {
 	return options, nil
 }
 
-func (g *gitTools) exec(ctx context.Context, args []string) (string, error) {
+// exec runs git and returns the first bytes that it prints.
+func (g *gitTools) exec(ctx context.Context, args []string) (*limitedBuffer, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout) //nolint:forbidigo // a process runs in real time
 	defer cancel()
 	cmd := exec.CommandContext(ctx, g.git, append(safeOptions[:len(safeOptions):len(safeOptions)], args...)...)
@@ -159,11 +168,11 @@ func (g *gitTools) exec(ctx context.Context, args []string) (string, error) {
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("git was stopped: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("git was stopped: %w", context.Cause(ctx))
 	case err != nil:
-		return "", fmt.Errorf("git: %s", strings.TrimSpace(strings.ReplaceAll(stderr.text(), g.dir, ".")))
+		return nil, fmt.Errorf("git: %s", strings.ReplaceAll(cmp.Or(strings.TrimSpace(stderr.text()), err.Error()), g.dir, "."))
 	}
-	return stdout.text(), nil
+	return stdout, nil
 }
 
 type noArguments struct{}
@@ -176,7 +185,12 @@ func (g *gitTools) status(ctx context.Context, _ noArguments) (string, error) {
 	var lines []string
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
-		if branch, ok := strings.CutPrefix(line, "## "); ok {
+		branch, ok := strings.CutPrefix(line, "## ")
+		switch {
+		case strings.HasPrefix(line, "[cut: "): // no line of git has a "[" here
+			lines = append(lines, line)
+			continue
+		case ok:
 			lines = append(lines, "branch: "+branch)
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -382,6 +383,55 @@ func TestGitFilterName(t *testing.T) {
 	}
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("the program was run")
+	}
+}
+
+// A configuration that is too large to be checked is refused, so that its last lines cannot name a program or a file.
+func TestGitLargeConfiguration(t *testing.T) {
+	dir, ran := repo(t), filepath.Join(t.TempDir(), "ran")
+	write(t, dir, ".gitattributes", "*.txt filter=evil\n")
+	write(t, dir, "a.txt", "changed\n")
+	made := tools(t, &general.Config{Dir: dir})
+	var keys strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&keys, "[junk \"%0100d\"]\n\tkey = x\n", i)
+	}
+	program := "touch " + ran + "; cat"
+	for name, last := range map[string]string{
+		"filter": "[filter \"evil\"]\n\tclean = " + strconv.Quote(program) + "\n", "include": "[include]\n\tpath = " + filepath.Join(t.TempDir(), "outside") + "\n", "none": "",
+	} {
+		write(t, dir, ".git/config", "[core]\n\trepositoryFormatVersion = 0\n"+keys.String()+last)
+		const want = "the keys in the configuration of the repository have more than 200000 bytes, so that the tools cannot check them: remove some"
+		if got := whyNoGit(t, dir); got != want {
+			t.Errorf("%s: the git tools are missing because of %q, want %q", name, got, want)
+		}
+		check(t, made, row{"git_status", args{}, "Error: " + want})
+		if _, err := os.Stat(ran); err == nil {
+			t.Fatalf("%s: the program was run", name)
+		}
+	}
+}
+
+// The name of a filter may have bytes that are no text.
+func TestGitFilterBytes(t *testing.T) {
+	dir, ran := repo(t), filepath.Join(t.TempDir(), "ran")
+	git(t, dir, "config", "filter.a\xff.clean", "touch "+ran+"; cat")
+	write(t, dir, ".gitattributes", "*.txt filter=a\xff\n")
+	write(t, dir, "a.txt", "changed\n")
+	check(t, tools(t, &general.Config{Dir: dir}), row{"git_diff", args{}, "~+changed"})
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the program was run")
+	}
+}
+
+// RA-75: a long list of changed files ends with a note that says so.
+func TestGitStatusCut(t *testing.T) {
+	dir := repo(t)
+	for i := range 1000 {
+		write(t, dir, fmt.Sprintf("%0230d", i), "")
+	}
+	if got := call(t, tools(t, &general.Config{Dir: dir}), "git_status", args{}); !strings.HasSuffix(got, "\n[cut: only the first 200000 bytes are here]\n") {
+		t.Errorf("git_status ends with %q", got[max(0, len(got)-100):])
 	}
 }
 

@@ -24,12 +24,19 @@ func hostRules(cfg *Config) ([]string, error) {
 				"\"*.example.org\" for the hosts below a name, or \"*\" for any host", i, text)
 		case isAddr == nil && !cfg.PrivateHosts && !isPublic(addr):
 			return nil, fmt.Errorf("Config.Hosts[%d]: the address %s is not public: set Config.PrivateHosts, or remove it", i, addr)
+		case isLocalhost(name) && !cfg.PrivateHosts && cfg.Transport == nil:
+			return nil, fmt.Errorf("Config.Hosts[%d]: the addresses of %q are not public: set Config.PrivateHosts, or remove it", i, text)
 		case wild:
 			name = "*." + name
 		}
 		rules[i] = name
 	}
 	return rules, nil
+}
+
+// isLocalhost reports whether a name has addresses of the loopback interface only (RFC 6761).
+func isLocalhost(name string) bool {
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
 // isName matches names of hosts in lower case: labels of at most 63 characters. DNS also permits "_".

@@ -15,6 +15,9 @@ import (
 	"time"
 )
 
+// hasLocal says whether Local can work.
+const hasLocal = true
+
 // Local runs commands on this machine with /bin/sh, with PATH, HOME, LANG and TMPDIR of the environment of
 // this process and nothing else of it. On Linux it uses a sandbox where one works:
 //

@@ -1,6 +1,7 @@
 package general
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -24,6 +25,23 @@ func TestOutputIsLimited(t *testing.T) {
 	}
 	if n := b.kept.Len(); n < maxOutput || n > maxOutput+10 {
 		t.Errorf("%d bytes are kept, want about %d", n, maxOutput)
+	}
+}
+
+// RA-83: there is no tool shell for Local on a system where it cannot work.
+func TestNoLocal(t *testing.T) {
+	other := func(context.Context, Command) (Outcome, error) { return Outcome{}, nil }
+	for _, c := range []struct {
+		run      Runner
+		hasLocal bool
+		want     string
+	}{
+		{nil, true, "no runner of commands (Config.Shell)"}, {nil, false, "no runner of commands (Config.Shell)"}, {other, true, ""}, {other, false, ""}, {Local, true, ""},
+		{Local, false, "Local needs /bin/sh, which this system does not have: set Config.Shell to another Runner"},
+	} {
+		if got := whyNoRunner(c.run, c.hasLocal); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
 	}
 }
 

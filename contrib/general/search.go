@@ -9,6 +9,7 @@ import (
 	"math"
 	"path"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ const (
 	maxWalked  = 5000
 	maxNames   = 500
 	maxLine    = 1000 // bytes of a line in the result of grep
+	maxPattern = 4096 // bytes of a pattern
 	maxSearch  = 30 * time.Second
 )
 
@@ -60,9 +62,9 @@ func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
 	if a.IgnoreCase {
 		expr = "(?i)" + expr
 	}
-	re, err := regexp.Compile(expr)
+	re, err := compiled(expr)
 	if err != nil {
-		return "", fmt.Errorf("the pattern is not a regular expression: %w", err)
+		return "", err
 	}
 	if err := checkGlob(a.Include); err != nil {
 		return "", err
@@ -104,6 +106,9 @@ func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
 	more := false
 	if info.IsDir() {
 		more, err = f.walk(p, maxWalked, func(at string, d fs.DirEntry) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			if !d.Type().IsRegular() || a.Include != "" && !matchesGlob(a.Include, p, at) {
 				return nil
 			}
@@ -125,6 +130,32 @@ func (f *folder) grep(ctx context.Context, a grepArguments) (string, error) {
 		return fmt.Sprintf("No line matches %q.", a.Pattern), nil
 	}
 	return cut(out.String()), nil
+}
+
+// maxInstructions limits a regular expression: the time to search a text is the product of its length and of them.
+const maxInstructions = 2000
+
+// compiled returns a regular expression, or an error for one with which a search would take too long.
+func compiled(expr string) (*regexp.Regexp, error) {
+	if len(expr) > maxPattern {
+		return nil, fmt.Errorf("the pattern has more than %d bytes: use a shorter one", maxPattern)
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern is not a regular expression: %w", err)
+	}
+	var prog *syntax.Prog
+	tree, err := syntax.Parse(expr, syntax.Perl)
+	if err == nil {
+		prog, err = syntax.Compile(tree.Simplify())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the pattern is not a regular expression: %w", err)
+	}
+	if len(prog.Inst) > maxInstructions {
+		return nil, fmt.Errorf("the pattern has %d instructions, more than %d: use smaller numbers of repetitions, such as {1,9}, or fewer of them", len(prog.Inst), maxInstructions)
+	}
+	return re, nil
 }
 
 var errEnough = errors.New("enough matches")
@@ -168,6 +199,9 @@ const maxAlternatives = 1000
 
 // checkGlob returns an error for a pattern that is not a glob, or whose alternatives would take too long to compare.
 func checkGlob(glob string) error {
+	if len(glob) > maxPattern {
+		return fmt.Errorf("the glob has more than %d bytes: use a shorter one", maxPattern)
+	}
 	if !doublestar.ValidatePattern(glob) {
 		return fmt.Errorf("%q is not a glob", glob)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -14,6 +15,19 @@ import (
 // return what it has printed until then, with the error of ctx. An error means that the command did not run
 // or did not end.
 type Runner func(ctx context.Context, c Command) (Outcome, error)
+
+// whyNoRunner returns why there is no tool for a runner, or "". hasLocal is false if [Local] cannot work.
+func whyNoRunner(run Runner, hasLocal bool) string {
+	switch {
+	case run == nil:
+		return "no runner of commands (Config.Shell)"
+	case !hasLocal && reflect.ValueOf(run).Pointer() == reflect.ValueOf(Local).Pointer():
+		return errNoLocal.Error()
+	}
+	return ""
+}
+
+var errNoLocal = errors.New("Local needs /bin/sh, which this system does not have: set Config.Shell to another Runner")
 
 // Command is a shell command.
 type Command struct {

@@ -223,6 +223,12 @@ func TestHostsThatNeverMatch(t *testing.T) {
 		}
 		tools(t, &general.Config{Hosts: []string{host}, PrivateHosts: true})
 	}
+	for _, host := range []string{"localhost", "LocalHost.", "a.localhost", "*.localhost"} { // its addresses are always refused
+		if _, err := general.New(&general.Config{Hosts: []string{host}}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("Config.Hosts[0]: the addresses of %q are not public: set Config.PrivateHosts, or remove it", host)) {
+			t.Errorf("%q: got the error %v", host, err)
+		}
+		tools(t, &general.Config{Hosts: []string{host}, PrivateHosts: true})
+	}
 }
 
 // Hosts are compared without regard to case, the final dot, and the form of a name or an address.
