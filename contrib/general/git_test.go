@@ -412,7 +412,7 @@ func TestGitLargeConfiguration(t *testing.T) {
 	}
 }
 
-// The name of a filter may have bytes that are no text.
+// The name of a filter may have bytes that are not text.
 func TestGitFilterBytes(t *testing.T) {
 	dir, ran := repo(t), filepath.Join(t.TempDir(), "ran")
 	git(t, dir, "config", "filter.a\xff.clean", "touch "+ran+"; cat")
@@ -424,7 +424,7 @@ func TestGitFilterBytes(t *testing.T) {
 	}
 }
 
-// RA-75: a long list of changed files ends with a note that says so.
+// RA-75: a long list of changed files ends with a note about it.
 func TestGitStatusCut(t *testing.T) {
 	dir := repo(t)
 	for i := range 1000 {

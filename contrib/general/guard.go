@@ -1,17 +1,26 @@
 package general
 
 import (
+	"cmp"
+	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // dangerous returns why a shell command must not run, or "". It reads the command with a parser of
-// bash, and also reads the arguments of eval and sh -c. It detects the usual forms only: it is no sandbox.
-func dangerous(command string) string { return dangerousScript(command, 0) }
+// bash, and also the scripts in its arguments and texts. It detects the usual forms only: it is no sandbox.
+func dangerous(command string) string {
+	g := &guard{parsed: new(int), variables: map[string]bool{}, values: map[string][]string{}, functions: map[string]*syntax.Stmt{}}
+	why := g.script(command)
+	if *g.parsed > maxParsed {
+		return whyNested
+	}
+	return why
+}
 
 // The reasons why a command is refused.
 const (
@@ -29,16 +38,30 @@ const (
 // maxNested limits scripts within scripts, such as sh -c "sh -c …".
 const maxNested = 8
 
-// dangerousScript is dangerous for a script within others, depth of them.
-func dangerousScript(text string, depth int) (why string) {
-	if depth > maxNested {
+// maxParsed limits the scripts within a command, in bytes and one thousand for each: some are read several times.
+const maxParsed = 2_000_000
+
+// guard checks one script.
+type guard struct {
+	parsed    *int                    // what was read until now; see maxParsed
+	depth     int                     // number of scripts around it
+	dir       string                  // that of the last cd
+	stdin     bool                    // whether its standard input is a download
+	variables map[string]bool         // with a download; a function is NAME(), a file descriptor /dev/fd/N
+	values    map[string][]string     // of variables with constants: those of a loop have several
+	functions map[string]*syntax.Stmt // their bodies
+	downloads map[syntax.Node]bool    // that contain a download
+}
+
+// script returns why a script must not run.
+func (g *guard) script(text string) (why string) {
+	file, err := g.parse(text)
+	if errors.Is(err, errNested) {
 		return whyNested
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		return whyInvalid
 	}
-	g := &guard{depth: depth, variables: map[string]bool{}, downloads: map[syntax.Node]bool{}}
 	g.findDownloads(file)
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if why != "" {
@@ -46,144 +69,172 @@ func dangerousScript(text string, depth int) (why string) {
 		}
 		switch n := n.(type) {
 		case *syntax.CallExpr:
-			words := g.words(n.Args)
-			if len(words) > 1 && words[0] == "cd" {
-				g.dir = in(g.dir, words[1])
-			}
-			why = g.dangerousWords(words)
+			why = g.dangerousCall(n)
 		case *syntax.BinaryCmd:
 			if isPipe(n) {
 				why = g.dangerousPipe(n)
 			}
 		case *syntax.FuncDecl:
-			if forks(n) {
+			if g.forks(n) {
 				why = whyForks
 			}
 		case *syntax.Stmt:
 			why = g.dangerousRedirects(n)
 		}
+		g.assign(n)
 		return true
 	})
 	return why
 }
 
-// guard checks one script.
-type guard struct {
-	depth     int                  // number of scripts around it
-	dir       string               // that of the last cd
-	variables map[string]bool      // with the output of a download
-	downloads map[syntax.Node]bool // that contain a download, or such a variable
+var errNested = errors.New(whyNested)
+
+// parse returns the commands of a script.
+func (g *guard) parse(text string) (*syntax.File, error) {
+	if *g.parsed += len(text) + 1000; g.depth > maxNested || *g.parsed > maxParsed {
+		return nil, errNested
+	}
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 }
 
-// maxAssigned limits the variables that get the value of one another.
-const maxAssigned = 20
+// inner returns a guard for a script within that of g, with its arguments.
+func (g *guard) inner(stdin bool, arguments []string) *guard {
+	inner := &guard{parsed: g.parsed, depth: g.depth + 1, dir: g.dir, stdin: stdin || g.stdin, variables: maps.Clone(g.variables), values: maps.Clone(g.values), functions: maps.Clone(g.functions)}
+	if hasDownloadIn(arguments) {
+		inner.addPositional()
+	}
+	return inner
+}
 
-// findDownloads sets the variables and nodes with downloads.
-func (g *guard) findDownloads(file *syntax.File) {
-	for range maxAssigned {
-		before := len(g.variables)
-		g.mark(file)
-		syntax.Walk(file, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.Assign:
-				if n.Name != nil && (n.Value != nil && g.hasDownload(n.Value) || n.Array != nil && g.hasDownload(n.Array)) {
-					g.variables[n.Name.Value] = true
-				}
-			case *syntax.Stmt:
-				if call, ok := n.Cmd.(*syntax.CallExpr); ok && slices.ContainsFunc(n.Redirs, g.reads) {
-					g.addRead(call)
-				}
-			case *syntax.BinaryCmd:
-				if call, ok := n.Y.Cmd.(*syntax.CallExpr); ok && isPipe(n) && g.downloads[n.X] {
-					g.addRead(call)
-				}
-			}
-			return true
-		})
-		if len(g.variables) == before {
-			return
+// nested returns why a script in an argument or a text must not run. stdin says whether its input is a download.
+func (g *guard) nested(script string, stdin bool, arguments ...string) string {
+	inner := g.inner(stdin, arguments)
+	if why := inner.script(script); why != whyInvalid {
+		return why
+	}
+	return "" // words that are known only when it runs
+}
+
+// dangerousCall returns why a simple command must not run, and follows changes of the folder.
+func (g *guard) dangerousCall(n *syntax.CallExpr) string {
+	words := g.words(n.Args, true)
+	if len(words) > 1 && (words[0] == "cd" || words[0] == "pushd") {
+		g.dir = in(g.dir, words[len(words)-1])
+	}
+	if g.readsDownload() {
+		if why := g.dangerousInput(n); why != "" {
+			return why
 		}
 	}
+	for choice := range g.choices(n.Args[:min(1, len(n.Args))]) {
+		first := append(g.braces(n.Args[0], true, choice), g.expanded(n.Args[1:], true)...)
+		if why := g.dangerousWords(withoutPrefixes(first)); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
-// mark marks the nodes that contain a download.
-func (g *guard) mark(file *syntax.File) {
-	var around []syntax.Node
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if n == nil {
-			around = around[:len(around)-1]
-			return true
+// dangerousInput returns why a download must not be the input of a command.
+func (g *guard) dangerousInput(command syntax.Node) (why string) {
+	if g.runs(command) {
+		return whyDownload
+	}
+	g.eachXargs(command, func(words, final []string) {
+		replaced := []string{"{}"}
+		for i, w := range words {
+			if value, ok := strings.CutPrefix(w, "-I"); ok {
+				replaced = append(replaced, strings.Fields(value + " " + strings.Join(words[i+1:min(i+2, len(words))], " "))[:1]...)
+			}
 		}
-		around = append(around, n)
-		is := false
-		switch n := n.(type) {
-		case *syntax.CallExpr:
-			words := plainWords(n.Args)
-			is = len(words) > 0 && slices.Contains([]string{"curl", "wget", "fetch", "aria2c", "http", "https", "lynx"}, path.Base(words[0]))
-		case *syntax.ParamExp:
-			is = n.Param != nil && g.variables[n.Param.Value]
+		given := slices.Clone(final)
+		for i := range given {
+			for _, r := range replaced {
+				given[i] = strings.ReplaceAll(given[i], r, download)
+			}
 		}
-		for i := len(around) - 1; is && i >= 0 && !g.downloads[around[i]]; i-- {
-			g.downloads[around[i]] = true
+		if g.dangerousWords(append(given, download)) == whyDownload {
+			why = whyDownload
+		}
+	})
+	return why
+}
+
+// eachXargs calls visit for each command that xargs runs: with all words, and with those of the command.
+func (g *guard) eachXargs(command syntax.Node, visit func(words, final []string)) {
+	syntax.Walk(command, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok {
+			words := g.expanded(call.Args, false)
+			if final := withoutPrefixes(words); len(final) > 0 && slices.ContainsFunc(words, func(w string) bool { return path.Base(w) == "xargs" }) {
+				visit(words, final)
+			}
 		}
 		return true
 	})
-}
-
-func isPipe(n *syntax.BinaryCmd) bool { return n.Op == syntax.Pipe || n.Op == syntax.PipeAll }
-
-// addRead adds the variables that a command reads.
-func (g *guard) addRead(call *syntax.CallExpr) {
-	words := plainWords(call.Args)
-	if len(words) == 0 || !slices.Contains([]string{"read", "mapfile", "readarray"}, words[0]) {
-		return
-	}
-	for _, name := range append(words[1:], "REPLY", "MAPFILE") {
-		if !strings.HasPrefix(name, "-") {
-			g.variables[name] = true
-		}
-	}
 }
 
 // dangerousPipe returns why the output of a command must not be the input of another one.
 func (g *guard) dangerousPipe(n *syntax.BinaryCmd) string {
-	if g.downloads[n.X] && runs(n.Y) {
-		return whyDownload
+	if g.downloads[n.X] {
+		if why := g.dangerousInput(n.Y); why != "" {
+			return why
+		}
 	}
-	return g.dangerousXargs(n.Y, func() (printed []string) {
-		calls(n.X, func(name string, arguments []string) bool {
-			switch name {
-			case "echo", "printf", "ls":
-				printed = append(printed, arguments...)
-			case "find":
-				printed = append(printed, startsOf(arguments)...)
-			}
-			return false
-		})
-		return printed
+	var printed, scripts []string
+	g.calls(n.X, func(name string, arguments []string) bool {
+		switch name {
+		case "echo", "printf":
+			scripts = append(scripts, strings.Join(arguments, " "), strings.Join(arguments, "\n"))
+			printed = append(printed, arguments...)
+		case "ls":
+			printed = append(printed, arguments...)
+		case "find":
+			printed = append(printed, startsOf(arguments)...)
+		}
+		return false
 	})
+	syntax.Walk(n.X, func(n syntax.Node) bool {
+		if r, ok := n.(*syntax.Redirect); ok && hereText(r) != nil {
+			scripts = append(scripts, g.literal(hereText(r), false, 0))
+		}
+		return true
+	})
+	return cmp.Or(g.dangerousXargs(n.Y, printed), g.dangerousTexts(n.Y, scripts))
+}
+
+// hereText returns the text of a here-document or a here-string, or nil.
+func hereText(r *syntax.Redirect) *syntax.Word {
+	if r.Op == syntax.WordHdoc {
+		return r.Word
+	}
+	return r.Hdoc
+}
+
+// dangerousTexts returns why a shell must not run one of the texts that are its input.
+func (g *guard) dangerousTexts(command syntax.Node, scripts []string) (why string) {
+	g.calls(command, func(name string, arguments []string) bool {
+		for _, script := range scripts {
+			if p := programOf(name, arguments); isShell(name) && p.readsStdin() {
+				why = cmp.Or(why, g.nested(strings.ReplaceAll(script, `\n`, "\n"), false))
+			}
+		}
+		return why != ""
+	})
+	return why
 }
 
 // dangerousXargs returns why xargs must not run a command with an input.
-func (g *guard) dangerousXargs(command syntax.Node, input func() []string) (why string) {
-	syntax.Walk(command, func(n syntax.Node) bool {
-		call, ok := n.(*syntax.CallExpr)
-		if why != "" || !ok {
-			return why == ""
+func (g *guard) dangerousXargs(command syntax.Node, input []string) (why string) {
+	g.eachXargs(command, func(words, final []string) {
+		if g.dangerousWords(append(slices.Clone(final), "/")) == "" && !strings.Contains(strings.Join(words, " "), "{}") {
+			return // whatever its input is
 		}
-		words := expanded(call.Args, nil)
-		if !slices.ContainsFunc(words, func(w string) bool { return path.Base(w) == "xargs" }) {
-			return true
+		more := strings.Fields(strings.Join(input, " "))
+		given := slices.Clone(final)
+		for i, w := range given { // of xargs -I {}
+			given[i] = strings.ReplaceAll(w, "{}", strings.Join(more, " "))
 		}
-		if g.dangerousWords(append(withoutPrefixes(words), "/")) == "" && !strings.Contains(strings.Join(words, " "), "{}") {
-			return true // whatever its input is
-		}
-		more := strings.Fields(strings.Join(input(), " "))
-		for i, w := range words { // of xargs -I {}
-			words[i] = strings.ReplaceAll(w, "{}", strings.Join(more, " "))
-		}
-		why = g.dangerousWords(append(withoutPrefixes(words), more...))
-		return true
+		why = cmp.Or(why, g.dangerousWords(append(given, more...)))
 	})
 	return why
 }
@@ -191,29 +242,34 @@ func (g *guard) dangerousXargs(command syntax.Node, input func() []string) (why 
 // dangerousRedirects returns why the files of a command must not be opened.
 func (g *guard) dangerousRedirects(s *syntax.Stmt) string {
 	for _, r := range s.Redirs {
-		switch {
-		case s.Cmd != nil && g.reads(r) && runs(s.Cmd):
-			return whyDownload
-		case r.Word == nil:
-		case isOutput(r.Op) && isDisk(literal(r.Word, nil)):
-			return whyDisk
-		case isOutput(r.Op) && literal(r.Word, nil) == "/proc/sysrq-trigger":
-			return whyShutdown
-		case isOutput(r.Op) && s.Cmd != nil && g.downloads[s.Cmd] && runs(r.Word):
-			return whyDownload
-		case r.Op == syntax.WordHdoc && s.Cmd != nil:
-			if why := g.dangerousXargs(s.Cmd, func() []string { return []string{literal(r.Word, nil)} }); why != "" {
+		if s.Cmd != nil && g.reads(r) {
+			if why := g.dangerousInput(s.Cmd); why != "" {
 				return why
 			}
+		}
+		if text := hereText(r); text != nil && s.Cmd != nil {
+			script := g.literal(text, false, 0)
+			if why := cmp.Or(g.dangerousXargs(s.Cmd, []string{script}), g.dangerousTexts(s.Cmd, []string{script})); why != "" {
+				return why
+			}
+		}
+		if r.Word == nil || !isOutput(r.Op) {
+			continue
+		}
+		switch name := g.literal(r.Word, false, 0); {
+		case isDisk(name):
+			return whyDisk
+		case name == sysrq:
+			return whyShutdown
+		case s.Cmd != nil && g.downloads[s.Cmd] && g.runs(r.Word):
+			return whyDownload
 		}
 	}
 	return ""
 }
 
-// reads reports whether the input of a command is the output of a download.
-func (g *guard) reads(r *syntax.Redirect) bool {
-	return !isOutput(r.Op) && (r.Word != nil && g.hasDownload(r.Word) || r.Hdoc != nil && g.hasDownload(r.Hdoc))
-}
+// sysrq is a file that stops the machine when something is written to it.
+const sysrq = "/proc/sysrq-trigger"
 
 // in returns a path that is relative to a folder, which may be unknown.
 func in(dir, p string) string {
@@ -227,120 +283,6 @@ func isOutput(op syntax.RedirOperator) bool {
 	return slices.Contains([]syntax.RedirOperator{syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.RdrInOut}, op)
 }
 
-// download is in the text of words for the output of a download.
-const download = "\x00"
-
-// literal returns the text of a word without quotes. Expansions are kept as $NAME, $() or empty, and as download
-// if isDownload, which may be nil, is true for them.
-func literal(w *syntax.Word, isDownload func(syntax.Node) bool) string {
-	var b strings.Builder
-	var add func(parts []syntax.WordPart)
-	add = func(parts []syntax.WordPart) {
-		for _, p := range parts {
-			if _, quoted := p.(*syntax.DblQuoted); !quoted && isDownload != nil && isDownload(p) {
-				b.WriteString(download)
-				continue
-			}
-			switch p := p.(type) {
-			case *syntax.Lit:
-				b.WriteString(unescaped(p.Value))
-			case *syntax.SglQuoted:
-				b.WriteString(p.Value)
-			case *syntax.DblQuoted:
-				add(p.Parts)
-			case *syntax.ParamExp:
-				if p.Param != nil {
-					b.WriteString("$" + p.Param.Value)
-				}
-			case *syntax.CmdSubst:
-				b.WriteString("$()")
-			}
-		}
-	}
-	add(w.Parts)
-	return b.String()
-}
-
-func unescaped(s string) string {
-	if !strings.Contains(s, "\\") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			if i++; s[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
-// prefixes are programs that run the command in their arguments, with those of their options that have a
-// value.
-var prefixes = map[string]string{
-	"env": "-u -C", "nohup": "", "time": "-o -f", "nice": "-n", "ionice": "-c -n -p", "timeout": "-k -s", "exec": "-a", "command": "", "builtin": "", "xargs": "-a -d -E -I -L -n -P -s",
-	"stdbuf": "-i -o -e", "setsid": "", "busybox": "", "watch": "-n", "chroot": "", "unshare": "", "strace": "-e -o -p",
-}
-
-// withoutPrefixes returns the words of the command that is run in the end.
-func withoutPrefixes(words []string) []string {
-	for len(words) > 0 {
-		valued, ok := prefixes[path.Base(words[0])]
-		if !ok {
-			return words
-		}
-		first := path.Base(words[0])
-		words = words[1:]
-		for len(words) > 0 && (strings.HasPrefix(words[0], "-") || first == "env" && strings.Contains(words[0], "=")) {
-			if first == "env" && (words[0] == "-S" || words[0] == "--split-string") && len(words) > 1 {
-				words = append(strings.Fields(words[1]), words[2:]...)
-				continue
-			}
-			skip := 1
-			if slices.Contains(strings.Fields(valued), words[0]) {
-				skip = 2
-			}
-			words = words[min(skip, len(words)):]
-		}
-		if first == "timeout" && len(words) > 0 { // the duration
-			words = words[1:]
-		}
-	}
-	return words
-}
-
-// plainWords returns the words of the command that is run in the end.
-func plainWords(args []*syntax.Word) []string { return withoutPrefixes(expanded(args, nil)) }
-
-// words is plainWords with download in the words with the output of one.
-func (g *guard) words(args []*syntax.Word) []string {
-	return withoutPrefixes(expanded(args, g.hasDownload))
-}
-
-// maxBraces limits the words that {a,b} and {1..9} in a word become.
-const maxBraces = 1000
-
-// expanded returns words with their braces expanded.
-func expanded(args []*syntax.Word, isDownload func(syntax.Node) bool) (words []string) {
-	for _, a := range args {
-		w := &syntax.Word{Parts: slices.Clone(a.Parts)} // SplitBraces changes it
-		if !syntax.SplitBraces(w) {
-			words = append(words, literal(a, isDownload))
-			continue
-		}
-		n := 0
-		for e, err := range expand.BracesSeq(nil, w) {
-			if n++; err != nil || n > maxBraces {
-				break
-			}
-			words = append(words, literal(e, isDownload))
-		}
-	}
-	return words
-}
-
 // dangerousWords returns why a simple command must not run.
 func (g *guard) dangerousWords(words []string) string {
 	if len(words) == 0 {
@@ -348,143 +290,41 @@ func (g *guard) dangerousWords(words []string) string {
 	}
 	name, rest := path.Base(words[0]), words[1:]
 	isSystem := func(p string) bool { return isSystemPath(in(g.dir, p)) }
+	program := programOf(name, rest)
 	switch {
-	case strings.Contains(words[0], download), (name == "eval" || name == "trap") && strings.Contains(strings.Join(rest, ""), download), isInterpreter(name) && strings.Contains(scriptOf(name, rest), download):
+	case strings.Contains(words[0], download), slices.Contains([]string{"eval", "trap", "alias"}, name) && hasDownloadIn(rest), isInterpreter(name) && (hasDownloadIn(program.code) || g.variables[descriptor(program.script)]):
 		return whyDownload
 	case slices.Contains([]string{"sudo", "sudoedit", "su", "doas", "pkexec", "runuser", "run0"}, name):
 		return whyRights
-	case strings.HasPrefix(name, "mkfs"), slices.Contains([]string{"fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "wipefs", "mkswap", "mke2fs", "blkdiscard", "badblocks"}, name),
+	case strings.HasPrefix(name, "mkfs"), slices.Contains([]string{"fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "wipefs", "mkswap", "mke2fs", "blkdiscard", "badblocks", "pvremove", "vgremove", "lvremove"}, name), isEraser(name, rest),
 		name == "dd" && slices.ContainsFunc(rest, func(a string) bool { return strings.HasPrefix(a, "of=") && isDisk(a[len("of="):]) }),
 		slices.Contains([]string{"shred", "tee", "cp", "mv", "truncate"}, name) && slices.ContainsFunc(rest, isDisk):
 		return whyDisk
 	case name == "rm" && isRecursive(rest) && slices.ContainsFunc(rest, isSystem),
 		name == "find" && deletes(rest) && slices.ContainsFunc(startsOf(rest), isSystem):
 		return whyDelete
-	case slices.Contains([]string{"shutdown", "reboot", "halt", "poweroff"}, name),
+	case slices.Contains([]string{"tee", "cp", "dd"}, name) && slices.ContainsFunc(rest, func(a string) bool { return strings.TrimPrefix(a, "of=") == sysrq }),
+		name == "kexec" && (slices.Contains(rest, "-e") || slices.Contains(rest, "--exec")),
+		slices.Contains([]string{"shutdown", "reboot", "halt", "poweroff"}, name),
 		(name == "init" || name == "telinit") && (slices.Contains(rest, "0") || slices.Contains(rest, "6")),
-		name == "systemctl" && slices.ContainsFunc(rest, func(a string) bool {
-			return slices.Contains([]string{"poweroff", "reboot", "halt", "kexec", "rescue", "emergency"}, a)
-		}):
+		(name == "systemctl" || name == "loginctl") && stopsMachine(rest):
 		return whyShutdown
 	case name == "killall5", name == "kill" && len(rest) > 1 && slices.Contains(rest[1:], "-1"):
 		return whySignal
 	case name == "eval":
-		return nested(strings.Join(rest, " "), g.depth)
+		return g.nested(strings.Join(rest, " "), false)
 	case name == "trap" && len(rest) > 0:
-		return nested(rest[0], g.depth)
+		return g.nested(rest[0], false)
 	case name == "find":
 		for _, command := range commandsOf(rest) {
 			if why := g.dangerousWords(command); why != "" {
 				return why
 			}
 		}
-	case isShell(name):
-		for i, a := range rest[:max(0, len(rest)-1)] {
-			if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.HasSuffix(a, "c") {
-				return nested(rest[i+1], g.depth)
-			}
-		}
+	case program.inArguments:
+		return g.nested(program.script, false, program.rest...)
 	}
 	return ""
-}
-
-// nested returns why a script in an argument must not run.
-func nested(script string, depth int) string {
-	if why := dangerousScript(script, depth+1); why != whyInvalid {
-		return why
-	}
-	return "" // words that are known only when it runs
-}
-
-// hasDownload reports whether the output of a download is in a substitution or a variable of a node.
-func (g *guard) hasDownload(of syntax.Node) (found bool) {
-	syntax.Walk(of, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.CmdSubst, *syntax.ParamExp:
-			found = found || g.downloads[n]
-		case *syntax.ProcSubst:
-			found = found || n.Op == syntax.CmdIn && g.downloads[n]
-		}
-		return !found
-	})
-	return found
-}
-
-// calls reports whether a command contains such a simple command.
-func calls(s syntax.Node, is func(name string, arguments []string) bool) (found bool) {
-	syntax.Walk(s, func(n syntax.Node) bool {
-		if c, ok := n.(*syntax.CallExpr); ok {
-			words := plainWords(c.Args)
-			found = found || len(words) > 0 && is(path.Base(words[0]), words[1:])
-		}
-		return !found
-	})
-	return found
-}
-
-// runs reports whether a command runs its standard input: it is an interpreter without a script in its arguments.
-func runs(n syntax.Node) bool {
-	return calls(n, func(name string, arguments []string) bool {
-		if !isInterpreter(name) {
-			return name == "eval" || name == "sudo"
-		}
-		return slices.Contains([]string{"", "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}, scriptOf(name, arguments))
-	})
-}
-
-// valued returns the options of an interpreter that have a value, which is no script.
-func valued(name string) string {
-	switch {
-	case isShell(name):
-		return "-o +o -O +O --rcfile --init-file"
-	case strings.HasPrefix(name, "python"):
-		return "-W -X"
-	}
-	return map[string]string{"perl": "-I", "ruby": "-I -r -E", "node": "-r --require --import --loader", "php": "-c -d"}[name]
-}
-
-// scriptOf returns the argument of an interpreter that is its script or the name of its file. It is empty if there is
-// none: the interpreter reads its standard input.
-func scriptOf(name string, arguments []string) string {
-	withValue := strings.Fields(valued(name))
-	for i := 0; i < len(arguments); i++ {
-		a := arguments[i]
-		isOption := len(a) > 1 && (a[0] == '-' || isShell(name) && a[0] == '+')
-		isGroup := isOption && isShell(name) && !strings.HasPrefix(a, "--") // such as -euo
-		switch {
-		case isGroup && strings.Contains(a, "s"):
-			return ""
-		case slices.Contains(withValue, a), isGroup && strings.HasSuffix(a, "o"):
-			i++
-		case !isOption:
-			return a
-		}
-	}
-	return ""
-}
-
-// isInterpreter reports whether a program runs scripts.
-func isInterpreter(name string) bool {
-	return isShell(name) || strings.HasPrefix(name, "python") || slices.Contains([]string{"source", ".", "perl", "ruby", "node", "php"}, name)
-}
-
-func isShell(name string) bool {
-	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}, name)
-}
-
-// forks reports whether a function calls itself in a pipeline or in the background.
-func forks(f *syntax.FuncDecl) (found bool) {
-	self := func(name string, _ []string) bool { return name == f.Name.Value }
-	syntax.Walk(f.Body, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.BinaryCmd:
-			found = found || isPipe(n) && calls(n, self)
-		case *syntax.Stmt:
-			found = found || n.Background && calls(n, self)
-		}
-		return !found
-	})
-	return found
 }
 
 // isDisk reports whether a path is a block device.
@@ -526,7 +366,37 @@ func startsOf(args []string) []string {
 	return args
 }
 
-// isSystemPath reports whether a path is the root, a folder of the system or a home folder, or a pattern for
+// stopsMachine reports whether the arguments of systemctl or loginctl stop the machine.
+func stopsMachine(args []string) bool {
+	starts := slices.Contains(args, "isolate") || slices.Contains(args, "start")
+	return slices.ContainsFunc(args, func(a string) bool {
+		unit, target := strings.CutSuffix(a, ".target")
+		return (!target || starts) && slices.Contains([]string{"poweroff", "reboot", "soft-reboot", "halt", "kexec", "rescue", "emergency"}, unit)
+	})
+}
+
+// isEraser reports whether a program with several uses erases a disk.
+func isEraser(name string, args []string) bool {
+	return slices.ContainsFunc(args, func(a string) bool {
+		switch name {
+		case "nvme":
+			return a == "format" || a == "sanitize"
+		case "hdparm":
+			return strings.HasPrefix(a, "--security-erase") || strings.HasPrefix(a, "--trim-sector")
+		case "cryptsetup":
+			return slices.Contains([]string{"luksFormat", "luksErase", "erase", "reencrypt"}, a)
+		case "mdadm":
+			return a == "--zero-superblock"
+		case "zpool":
+			return a == "destroy"
+		case "diskutil":
+			return strings.HasPrefix(a, "erase")
+		}
+		return false
+	})
+}
+
+// isSystemPath reports whether a path is the root, a folder that the system needs or a home folder, or a pattern for
 // all of its content.
 func isSystemPath(p string) bool {
 	p = strings.TrimRight(p, "*")
@@ -538,15 +408,27 @@ func isSystemPath(p string) bool {
 		return false
 	}
 	parts := strings.Split(strings.TrimPrefix(path.Clean(p), "/"), "/")
+	if parts[0] == "private" && len(parts) > 1 { // macOS has /private/var as /var
+		parts = parts[1:]
+	}
 	switch first := parts[0]; {
 	case first == "", strings.ContainsAny(first, "*?[{"):
 		return true
 	case slices.Contains([]string{"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr", "System", "Library", "Applications", "Windows"}, first):
 		return true
 	case slices.Contains([]string{"home", "Users"}, first):
+		return len(parts) <= 2 || isSecret(parts[2:])
+	case first == "root":
+		return len(parts) == 1 || isSecret(parts[1:])
+	case first == "var" && len(parts) > 1:
+		return len(parts) == 2 && parts[1] != "tmp" && parts[1] != "cache" || len(parts) == 3 && parts[1] == "lib"
+	case slices.Contains([]string{"var", "opt", "srv", "mnt", "media", "run", "private"}, first):
 		return len(parts) <= 2
-	case slices.Contains([]string{"root", "var", "opt", "srv", "mnt", "media", "run", "private"}, first):
-		return len(parts) == 1
 	}
 	return false
+}
+
+// isSecret reports whether a path below a home folder is one with keys or all settings.
+func isSecret(parts []string) bool {
+	return len(parts) == 1 && slices.Contains([]string{".ssh", ".gnupg", ".aws", ".kube", ".config", ".local", ".password-store"}, parts[0])
 }
