@@ -100,9 +100,7 @@ func (g *guard) parse(text string) (*syntax.File, error) {
 // inner returns a guard for a script within that of g, with its arguments.
 func (g *guard) inner(stdin bool, arguments []string) *guard {
 	inner := &guard{parsed: g.parsed, depth: g.depth + 1, dir: g.dir, stdin: stdin || g.stdin, variables: maps.Clone(g.variables), values: maps.Clone(g.values), functions: maps.Clone(g.functions)}
-	if hasDownloadIn(arguments) {
-		inner.addPositional()
-	}
+	inner.addPositional(arguments[min(1, len(arguments)):]) // the first one is $0
 	return inner
 }
 
@@ -118,6 +116,14 @@ func (g *guard) nested(script string, stdin bool, arguments ...string) string {
 // dangerousCall returns why a simple command must not run, and follows changes of the folder.
 func (g *guard) dangerousCall(n *syntax.CallExpr) string {
 	words := g.words(n.Args, true)
+	if len(words) > 0 && words[0] == download && !g.variables["1"] && isAllArguments(n.Args[0]) {
+		return "" // the command is $1
+	}
+	if len(words) > 1 && g.runsArguments(words[0]) {
+		if why := g.dangerousWords(withoutPrefixes(words[1:])); why != "" {
+			return why
+		}
+	}
 	if len(words) > 1 && (words[0] == "cd" || words[0] == "pushd") {
 		g.dir = in(g.dir, words[len(words)-1])
 	}
@@ -133,6 +139,28 @@ func (g *guard) dangerousCall(n *syntax.CallExpr) string {
 		}
 	}
 	return ""
+}
+
+// runsArguments reports whether a function runs the command in its arguments.
+func (g *guard) runsArguments(name string) (found bool) {
+	body := g.functions[name]
+	if body == nil {
+		return false
+	}
+	syntax.Walk(body, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 && isAllArguments(call.Args[0]) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// isAllArguments reports whether a word is $@ or $*.
+func isAllArguments(w *syntax.Word) bool {
+	var b strings.Builder
+	_ = syntax.NewPrinter().Print(&b, w)
+	return slices.Contains([]string{"$@", "$*", `"$@"`, `"$*"`}, b.String())
 }
 
 // dangerousInput returns why a download must not be the input of a command.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -139,8 +140,12 @@ func (g *guard) spreadCall(words []string) {
 	switch name := words[0]; {
 	case name == "printf" && len(words) > 2 && words[1] == "-v" && hasDownloadIn(words[3:]):
 		g.variables[words[2]] = true
-	case (name == "set" || g.functions[name] != nil) && hasDownloadIn(words[1:]):
-		g.addPositional()
+	case name == "set" && len(words) > 1 && words[1] == "--":
+		g.addPositional(words[2:])
+	case name == "set" || g.functions[name] != nil:
+		g.addPositional(words[1:])
+	case name == "shift" && g.variables["@"]: // any may be the first one
+		g.addPositional(slices.Repeat([]string{download}, 9))
 	case slices.Contains(readers, name):
 		from := "0"
 		for i, w := range words {
@@ -193,9 +198,12 @@ func (g *guard) addRead(words []string) {
 	}
 }
 
-func (g *guard) addPositional() {
-	for _, name := range strings.Fields("1 2 3 4 5 6 7 8 9 @ *") {
-		g.variables[name] = true
+// addPositional adds $1, $2, … for the arguments with a download, and all of them as $@ and $*.
+func (g *guard) addPositional(arguments []string) {
+	for i, a := range arguments {
+		if strings.Contains(a, download) {
+			g.variables[strconv.Itoa(i+1)], g.variables["@"], g.variables["*"] = true, true, true
+		}
 	}
 }
 
