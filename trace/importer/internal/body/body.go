@@ -507,9 +507,13 @@ func finished(r *llm.Response, ok bool) (*llm.Response, error) {
 }
 
 func number(raw json.RawMessage, names ...string) int64 {
-	n, err := strconv.ParseInt(jsonio.View(tree.Member(raw, names...)), 10, 64)
-	if err != nil {
-		return 0 // any other value
+	text := jsonio.View(tree.Member(raw, names...))
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil { // Cohere writes 5.0
+		f, err := strconv.ParseFloat(text, 64)
+		if n = int64(f); err != nil || float64(n) != f {
+			return 0 // any other value
+		}
 	}
 	return n
 }

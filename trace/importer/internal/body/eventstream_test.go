@@ -65,6 +65,26 @@ func TestConverseStream(t *testing.T) {
 	}
 }
 
+// What a binary stream has that is not read is listed, with the number of its event.
+func TestUnreadConverseStream(t *testing.T) {
+	for name, c := range map[string]struct{ old, replacement, want string }{
+		"as it is":        {"", "", ""},
+		"no start":        {`contentBlockStart {"contentBlockIndex":2,"start":{"toolUse":{"toolUseId":"a","name":"f"}}}` + "\n", "", "the stream has a delta of a call that belongs to no contentBlockStart, at the index 2"},
+		"a text":          {`"delta":{"text":"k"}`, `"delta":{"text":["k"]}`, "event 6 of the stream: delta.text is a list: want a string"},
+		"an index":        {`"contentBlockIndex":1,"delta":{"text":"k"}`, `"contentBlockIndex":"1","delta":{"text":"k"}`, `event 6 of the stream: contentBlockIndex is a string: want a whole number of at least 0`},
+		"a nested start":  {`"start":{"toolUse":{"toolUseId":"a","name":"f"}}`, `"value":{"start":{"toolUse":{"toolUseId":"a","name":"f"}}}`, `event 8 of the stream: the response has no member "start": want an object`},
+		"a text as usage": {`{"usage":{"inputTokens":3,"outputTokens":7,"cacheReadInputTokens":2}}`, `{"usage":"3 in"}`, "event 13 of the stream: usage is a string: want an object with counts"},
+	} {
+		if !strings.Contains(converse, c.old) {
+			t.Fatalf("%s: no %s", name, c.old)
+		}
+		unread := body.Unread("bedrock-converse", stream(strings.Replace(converse, c.old, c.replacement, 1)), nil)
+		if got := strings.Join(unread, "; "); c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: unread %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // A response with redacted reasoning that comes back unchanged is no violation.
 func TestConverseStreamRedactedReasoning(t *testing.T) {
 	p := body.ByPath("", "/model/m/converse-stream")

@@ -9,6 +9,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -36,10 +37,12 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 	}
 	switch isJSON := jsonio.ValidSyntax(text); {
 	case isJSON && bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")): // events of Gemini
+		shape.Response(protocol, text, add)
 		for _, chunk := range tree.Elements(text) {
 			read(chunk)
 		}
-	case isJSON:
+	case isJSON && !IsEvent(text):
+		shape.Response(protocol, text, add)
 		if c, _ := readChoices(text); hasOtherDelta(c) {
 			add("the choice has a message and a delta with other content")
 		}

@@ -2,12 +2,15 @@ package body
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -25,10 +28,49 @@ func unreadEvents(protocol string, text []byte, read func(json.RawMessage) bool,
 			protocol = p.Name()
 		}
 	}
+	n, known := 0, map[string]bool{}
+	wrong := func(format string, args ...any) {
+		if what := fmt.Sprintf(format, args...); !known[what] {
+			known[what] = true
+			add("event %d of the stream: %s", n, what)
+		}
+	}
+	check := func(kind string, data json.RawMessage) {
+		n++
+		shape.Event(protocol, kind, data, wrong)
+	}
 	switch protocol {
+	case "bedrock-converse":
+		calls := map[string]bool{} // the indexes of their blocks
+		for ev, err := range converseEvents(text) {
+			if err != nil {
+				return
+			}
+			check(ev.Name, ev.Payload)
+			unreadConverse(ev.Name, ev.Payload, calls, add)
+		}
+	case "cohere-chat":
+		block := ""
+		for ev, err := next(); err == nil; ev, err = next() {
+			kind := tree.Scalar(ev.Data, "type")
+			check(kind, ev.Data)
+			block = unreadCohere(kind, ev.Data, block, add)
+		}
+	case "openai-responses":
+		var texts responseTexts
+		for ev, err := next(); err == nil; ev, err = next() {
+			kind := cmp.Or(tree.Scalar(ev.Data, "type"), ev.Name)
+			check(kind, ev.Data)
+			texts.add(kind, ev.Data, add)
+		}
+	case "ollama-chat":
+		for ev, err := next(); err == nil; ev, err = next() {
+			check("", ev.Data)
+		}
 	case "anthropic-messages":
 		blocks := map[int64]string{} // the kinds of the open ones
 		for ev, err := next(); err == nil; ev, err = next() {
+			check(cmp.Or(tree.Scalar(ev.Data, "type"), ev.Name), ev.Data)
 			unreadAnthropic(ev.Name, ev.Data, blocks, add)
 		}
 	case "openai-chat", "openai-completions", "gemini":
@@ -38,6 +80,7 @@ func unreadEvents(protocol string, text []byte, read func(json.RawMessage) bool,
 				done = true
 				continue
 			}
+			check("", ev.Data)
 			if done && hasContent(ev.Data) {
 				add("the stream has content after [DONE], which is not read")
 			}
@@ -116,6 +159,120 @@ func unreadAnthropic(name string, data json.RawMessage, blocks map[int64]string,
 			add("the stream has an event of the unknown kind %q", kind)
 		}
 	}
+}
+
+// unreadConverse adds a delta of a call that has not begun. Calls has the indexes of those that have.
+func unreadConverse(name string, data json.RawMessage, calls map[string]bool, add func(format string, args ...any)) {
+	index := tree.String(data, "contentBlockIndex")
+	switch {
+	case name == "contentBlockStart" && tree.Member(data, "start", "toolUse") != nil:
+		calls[strings.Clone(index)] = true
+	case name == "contentBlockDelta" && tree.Member(data, "delta", "toolUse") != nil && !calls[index]:
+		add("the stream has a delta of a call that belongs to no contentBlockStart, at the index %s", index)
+	}
+}
+
+// unreadCohere adds a delta that is of another kind than the block that it follows, which is empty, call or the kind of
+// a content. It returns the kind of the block after an event.
+func unreadCohere(kind string, data json.RawMessage, block string, add func(format string, args ...any)) string {
+	content := tree.Member(data, "delta", "message", "content")
+	switch kind {
+	case "tool-call-start":
+		return "call"
+	case "content-start":
+		return strings.Clone(tree.Scalar(content, "type"))
+	case "tool-call-delta":
+		if block != "call" {
+			add("the stream has a %s that belongs to no call", kind)
+		}
+	case "content-delta":
+		if tree.Member(content, block) == nil {
+			add("the stream has a %s without the member %q of its content", kind, block)
+		}
+	}
+	return block
+}
+
+// responseTexts are the texts of the messages in a stream of Responses, which are in it up to four times.
+type responseTexts struct {
+	parts []*responseText
+	wrong bool // two of them differ
+}
+
+// responseText is the text of a part of a message.
+type responseText struct {
+	item, part int64 // the indexes
+	refusal    bool
+	text       []byte
+}
+
+// add adds the text of an event, or its contradiction to the deltas. Some servers omit events, or all items of the last one.
+func (r *responseTexts) add(kind string, data json.RawMessage, add func(format string, args ...any)) {
+	wrong := func(text string, of []byte) {
+		if text != string(of) && !r.wrong {
+			r.wrong = true
+			add("the text of %s is not that of the deltas", kind)
+		}
+	}
+	switch kind {
+	case "response.output_text.delta", "response.refusal.delta":
+		p := r.at(kind, data)
+		p.text = append(p.text, tree.Scalar(data, "delta")...)
+	case "response.output_text.done", "response.refusal.done":
+		text := tree.Scalar(tree.First(data, "text", "refusal"))
+		if p := r.at(kind, data); p.text == nil {
+			p.text = []byte(text)
+		} else {
+			wrong(text, p.text)
+		}
+	case "response.output_item.done":
+		if text := itemText(tree.Member(data, "item")); text != "" {
+			if of := r.text(number(data, "output_index")); of != nil {
+				wrong(text, of)
+			}
+		}
+	case "response.completed", "response.incomplete":
+		var text string
+		for _, item := range tree.Elements(data, "response", "output") {
+			text += itemText(item)
+		}
+		if of := r.text(-1); text != "" && of != nil {
+			wrong(text, of)
+		}
+	}
+}
+
+// at returns the part that an event is of.
+func (r *responseTexts) at(kind string, data json.RawMessage) *responseText {
+	item, part, refusal := number(data, "output_index"), number(data, "content_index"), strings.HasPrefix(kind, "response.refusal")
+	for _, p := range r.parts {
+		if p.item == item && p.part == part && p.refusal == refusal {
+			return p
+		}
+	}
+	r.parts = append(r.parts, &responseText{item: item, part: part, refusal: refusal})
+	return r.parts[len(r.parts)-1]
+}
+
+// text returns the text of an item, or of all if the index is -1.
+func (r *responseTexts) text(item int64) (text []byte) {
+	for _, p := range r.parts {
+		if item == -1 || p.item == item {
+			text = append(text, p.text...)
+		}
+	}
+	return text
+}
+
+// itemText returns the text of a message among the items of Responses.
+func itemText(item json.RawMessage) (text string) {
+	if tree.Scalar(item, "type") != "message" {
+		return ""
+	}
+	for _, part := range tree.Elements(item, "content") {
+		text += tree.Scalar(tree.First(part, "text", "refusal"))
+	}
+	return text
 }
 
 func isString(value json.RawMessage) bool { return len(value) > 0 && value[0] == '"' }

@@ -44,6 +44,7 @@ func ATIF(d *jsonio.Dec, run *Run) {
 	run.Name = cmp.Or(run.meta("trajectory_id"), run.meta("session_id"), run.Name)
 	if t.usage == (llm.Usage{}) {
 		final := run.Meta["final_metrics"]
+		run.reportUsage(&record{line: run.Line}, "final_metrics", final)
 		t.usage, t.cost = atifUsage(final, "total_"), number(final, "total_cost_usd")
 	}
 	run.setUsage(t.usage)
@@ -136,6 +137,7 @@ func (t *atif) step(r record) {
 	nameResults(results, t.names)
 	t.run.Messages = append(t.run.Messages, results...)
 	if metrics := r.members["metrics"]; !tree.IsTrue(r.members["is_copied_context"]) {
+		t.run.reportUsage(&r, "metrics", metrics)
 		t.usage = t.usage.Add(atifUsage(metrics, ""))
 		t.cost += number(metrics, "cost_usd")
 	}

@@ -319,7 +319,11 @@ func (r *claudeRun) add(rec *record, response string, messages []llm.Message) {
 	m.Opaque = addRecord(m.Opaque, rec.data)
 	if response != "" {
 		r.responses[response] = at
-		r.usage[response] = anthropicUsage(tree.Member(rec.members["message"], "usage"))
+		usage := tree.Member(rec.members["message"], "usage")
+		if r.usage[response] == (llm.Usage{}) {
+			r.reportUsage(rec, "message.usage", usage)
+		}
+		r.usage[response] = anthropicUsage(usage)
 	}
 }
 

@@ -150,6 +150,7 @@ func (c *codex) add(r *record) (ended []Run) {
 		// Without usage, the count comes after a response, or before one with its limits.
 		before := c.usage
 		if total := tree.Member(payload, "info", "total_token_usage"); !tree.IsNull(total) {
+			c.run.reportUsage(r, "payload.info.total_token_usage", total)
 			c.usage = codexUsage(total)
 		}
 		c.ended = c.ended || c.usage != before || tree.IsNull(tree.Member(payload, "info"))

@@ -85,6 +85,7 @@ func (c *codexExec) add(r *record) (ended []Run) {
 	case r.kind == "item.started":
 		c.started = append(c.started, *r)
 	case r.kind == "turn.completed": // the usage of the thread so far
+		run.reportUsage(r, "usage", r.members["usage"])
 		c.usage = codexUsage(r.members["usage"])
 	}
 	c.other.add(cmp.Or(r.kind, "unknown"), r.raw)

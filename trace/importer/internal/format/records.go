@@ -16,6 +16,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -156,6 +157,13 @@ func elements(raw json.RawMessage, line int, names []string, read func(Element))
 func (r *Run) reportRecord(rec *record, what string) {
 	r.Unknown = append(r.Unknown, Unknown{Line: rec.line, Path: rec.path, Err: errors.New(what)})
 	r.lose()
+}
+
+// reportUsage reports the values in a usage of a record that are no counts. The messages are complete without them.
+func (r *Run) reportUsage(rec *record, name string, usage json.RawMessage) {
+	shape.Usage(name, usage, func(format string, args ...any) {
+		r.Unknown = append(r.Unknown, Unknown{Line: rec.line, Path: rec.path, Err: fmt.Errorf(format, args...)})
+	})
 }
 
 // lose notes that messages may be missing after those so far.

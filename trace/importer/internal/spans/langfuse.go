@@ -13,6 +13,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/modelcall"
+	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -125,6 +126,8 @@ func (t *langfuse) member(name string) json.RawMessage {
 // call reads the messages of the observation with this index if it is a call of a model.
 func (t *langfuse) call(n int) {
 	s := &t.spans[n]
+	name, usage := usageMember(s.raw)
+	shape.Usage(name, usage, func(format string, args ...any) { t.reportPart(n, "", format, args...) })
 	kind := tree.Scalar(s.raw, "type")
 	rank, known := observationRanks[kind]
 	if !known {
@@ -179,7 +182,7 @@ func timeOf(text string) uint64 {
 // langfuseUsage returns the usage of an observation. The names of usageDetails are those of the
 // provider or of the framework, except input and output.
 func langfuseUsage(observation json.RawMessage) (u llm.Usage) {
-	details := tree.First(observation, "usageDetails", "usage")
+	_, details := usageMember(observation)
 	count := func(names ...string) (n int64) {
 		for _, name := range names {
 			v, _ := strconv.ParseInt(tree.Scalar(details, name), 10, 64)
@@ -192,4 +195,12 @@ func langfuseUsage(observation json.RawMessage) (u llm.Usage) {
 	u.CacheCreationInputTokens = count("input_cache_creation", "cache_creation_input_tokens")
 	u.ReasoningOutputTokens = count("output_reasoning", "output_reasoning_tokens", "completion_details.reasoning")
 	return u
+}
+
+// usageMember returns the member of an observation with its usage.
+func usageMember(observation json.RawMessage) (name string, usage json.RawMessage) {
+	if usage = tree.Member(observation, "usageDetails"); usage != nil {
+		return "usageDetails", usage
+	}
+	return "usage", tree.Member(observation, "usage")
 }

@@ -1,0 +1,386 @@
+package importer_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// typeSamples are a response and the events of a streaming response in each protocol, with a text, reasoning, a call
+// and usage as far as it has them.
+var typeSamples = map[string]struct{ url, sent, body, stream string }{
+	"openai-chat": {
+		chatURL, chatSent,
+		`{"id":"r","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"txt","reasoning_content":"think","tool_calls":[{"id":"c1","type":"function","function":{"name":"fn","arguments":"{\"x\":1}"}}]}}],"usage":{"prompt_tokens":51,"completion_tokens":71,"total_tokens":122,"prompt_tokens_details":{"cached_tokens":31},"completion_tokens_details":{"reasoning_tokens":21}}}`,
+		`{"id":"r","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"think"}}]}
+{"id":"r","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":"txt"}}]}
+{"id":"r","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"fn","arguments":""}}]}}]}
+{"id":"r","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}}]}
+{"id":"r","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":null},"finish_reason":"tool_calls"}],"usage":null}
+{"id":"r","object":"chat.completion.chunk","model":"m","choices":[],"usage":{"prompt_tokens":51,"completion_tokens":71,"prompt_tokens_details":{"cached_tokens":31},"completion_tokens_details":{"reasoning_tokens":21}}}
+`,
+	},
+	"openai-responses": {
+		responses, `{"model":"m","stream":true,"input":"q"}`,
+		`{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"reasoning","id":"i0","summary":[{"type":"summary_text","text":"think"}]},{"type":"message","id":"i1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"txt","annotations":[]}]},{"type":"function_call","id":"i2","call_id":"c1","name":"fn","arguments":"{\"x\":1}","status":"completed"}],"usage":{"input_tokens":51,"output_tokens":71,"total_tokens":122,"input_tokens_details":{"cached_tokens":31},"output_tokens_details":{"reasoning_tokens":21}}}`,
+		`{"type":"response.created","response":{"id":"r","object":"response","status":"in_progress","model":"m","output":[],"usage":null}}
+{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"i1","role":"assistant","status":"in_progress","content":[]}}
+{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"i1","delta":"tx"}
+{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"i1","delta":"t"}
+{"type":"response.output_text.done","output_index":0,"content_index":0,"item_id":"i1","text":"txt"}
+{"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"i1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"txt","annotations":[]}]}}
+{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"i2","call_id":"c1","name":"fn","arguments":"","status":"in_progress"}}
+{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"i2","delta":"{\"x\":1}"}
+{"type":"response.function_call_arguments.done","output_index":1,"item_id":"i2","arguments":"{\"x\":1}"}
+{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","id":"i2","call_id":"c1","name":"fn","arguments":"{\"x\":1}","status":"completed"}}
+{"type":"response.completed","response":{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"i1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"txt","annotations":[]}]},{"type":"function_call","id":"i2","call_id":"c1","name":"fn","arguments":"{\"x\":1}","status":"completed"}],"usage":{"input_tokens":51,"output_tokens":71,"total_tokens":122,"input_tokens_details":{"cached_tokens":31},"output_tokens_details":{"reasoning_tokens":21}}}}
+`,
+	},
+	"anthropic-messages": {
+		anthropic, `{"model":"c","max_tokens":9,"messages":[{"role":"user","content":"q"}]}`,
+		`{"id":"r","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"think","signature":"c2ln"},{"type":"text","text":"txt"},{"type":"tool_use","id":"c1","name":"fn","input":{"x":1}}],"stop_reason":"tool_use","usage":{"input_tokens":51,"output_tokens":71,"cache_read_input_tokens":31,"cache_creation_input_tokens":21}}`,
+		`{"type":"message_start","message":{"id":"r","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":51,"output_tokens":1,"cache_read_input_tokens":31}}}
+{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"think"}}
+{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2ln"}}
+{"type":"content_block_stop","index":0}
+{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}
+{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"txt"}}
+{"type":"content_block_stop","index":1}
+{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"c1","name":"fn","input":{}}}
+{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"x\":1}"}}
+{"type":"content_block_stop","index":2}
+{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":71}}
+{"type":"message_stop"}
+`,
+	},
+	"gemini": {
+		geminiSSE, `{"contents":[{"role":"user","parts":[{"text":"q"}]}]}`,
+		`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"think","thought":true},{"text":"txt"},{"functionCall":{"id":"c1","name":"fn","args":{"x":1}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":51,"candidatesTokenCount":50,"cachedContentTokenCount":31,"thoughtsTokenCount":21},"modelVersion":"m","responseId":"r"}`,
+		`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"think","thought":true},{"text":"txt"}]}}],"modelVersion":"m","responseId":"r"}
+{"candidates":[{"index":0,"content":{"role":"model","parts":[{"functionCall":{"id":"c1","name":"fn","args":{"x":1}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":51,"candidatesTokenCount":50,"cachedContentTokenCount":31,"thoughtsTokenCount":21},"modelVersion":"m","responseId":"r"}
+`,
+	},
+	"bedrock-converse": {
+		converse, `{"messages":[{"role":"user","content":[{"text":"q"}]}]}`,
+		`{"output":{"message":{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"think","signature":"c2ln"}}},{"text":"txt"},{"toolUse":{"toolUseId":"c1","name":"fn","input":{"x":1}}}]}},"stopReason":"tool_use","usage":{"inputTokens":51,"outputTokens":71,"totalTokens":122,"cacheReadInputTokens":31}}`,
+		`{"messageStart":{"role":"assistant"}}
+{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"think"}}}}
+{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"c2ln"}}}}
+{"contentBlockStop":{"contentBlockIndex":0}}
+{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"text":"txt"}}}
+{"contentBlockStop":{"contentBlockIndex":1}}
+{"contentBlockStart":{"contentBlockIndex":2,"start":{"toolUse":{"toolUseId":"c1","name":"fn"}}}}
+{"contentBlockDelta":{"contentBlockIndex":2,"delta":{"toolUse":{"input":"{\"x\":1}"}}}}
+{"contentBlockStop":{"contentBlockIndex":2}}
+{"messageStop":{"stopReason":"tool_use"}}
+{"metadata":{"usage":{"inputTokens":51,"outputTokens":71,"totalTokens":122,"cacheReadInputTokens":31}}}
+`,
+	},
+	"cohere-chat": {
+		"https://api.cohere.com/v2/chat", chatSent,
+		`{"id":"r","message":{"role":"assistant","tool_plan":"think","content":[{"type":"text","text":"txt"}],"tool_calls":[{"id":"c1","type":"function","function":{"name":"fn","arguments":"{\"x\":1}"}}]},"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":51},"tokens":{"input_tokens":51.0,"output_tokens":71},"cached_tokens":31}}`,
+		`{"type":"message-start","id":"r","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}
+{"type":"tool-plan-delta","delta":{"message":{"tool_plan":"think"}}}
+{"type":"content-start","index":0,"delta":{"message":{"content":{"type":"text","text":""}}}}
+{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"txt"}}}}
+{"type":"content-end","index":0}
+{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"c1","type":"function","function":{"name":"fn","arguments":""}}}}}
+{"type":"tool-call-delta","index":0,"delta":{"message":{"tool_calls":{"function":{"arguments":"{\"x\":1}"}}}}}
+{"type":"tool-call-end","index":0}
+{"type":"message-end","delta":{"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":51.0,"output_tokens":71},"cached_tokens":31}}}
+`,
+	},
+	"ollama-chat": {
+		ollama, chatSent,
+		`{"model":"m","message":{"role":"assistant","content":"txt","thinking":"think","tool_calls":[{"id":"c1","function":{"name":"fn","arguments":{"x":1}}}]},"done":true,"done_reason":"stop","prompt_eval_count":51,"eval_count":71}`,
+		`{"model":"m","message":{"role":"assistant","content":"","thinking":"think"},"done":false}
+{"model":"m","message":{"role":"assistant","content":"txt"},"done":false}
+{"model":"m","message":{"role":"assistant","content":"","tool_calls":[{"id":"c1","function":{"name":"fn","arguments":{"x":1}}}]},"done":false}
+{"model":"m","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","prompt_eval_count":51,"eval_count":71}
+`,
+	},
+}
+
+// A value of another type than the API has is listed, unless the response is the same without it or has the value.
+func TestValuesOfAnotherType(t *testing.T) {
+	for name, c := range typeSamples {
+		forms := map[string]func(lines []string) string{"bare": func(lines []string) string { return strings.Join(lines, "\n") + "\n" }}
+		forms["over HTTP"] = func(lines []string) string {
+			if name == "ollama-chat" || len(lines) == 1 {
+				return har(c.url, c.sent, "application/json", strings.Join(lines, "\n"))
+			}
+			return har(c.url, c.sent, "text/event-stream", eventsOf(strings.Join(lines, "\n")+"\n"))
+		}
+		for form, encode := range forms {
+			for kind, text := range map[string]string{"response": c.body, "stream": c.stream} {
+				t.Run(name+"/"+form+"/"+kind, func(t *testing.T) {
+					lines := strings.Split(strings.TrimSpace(text), "\n")
+					plain, listed := decodedAs(t, encode(lines))
+					for _, want := range []string{"txt", "fn", "{\"x\":1}", "think", "71"} {
+						if strings.Contains(text, want) && !strings.Contains(plain, want) || listed != nil {
+							t.Fatalf("decoded without %q, or listed %q: %s", want, listed, plain)
+						}
+					}
+					if name == "bedrock-converse" && kind == "stream" && form == "over HTTP" {
+						return // such a stream is binary
+					}
+					n := 0
+					for i, line := range lines {
+						var v any
+						if err := json.Unmarshal([]byte(line), &v); err != nil {
+							t.Fatal(err)
+						}
+						eachOther(v, "", func(path string, other any) {
+							changed := slices.Clone(lines)
+							data, err := json.Marshal(v)
+							if err != nil {
+								t.Fatal(err)
+							}
+							changed[i] = string(data)
+							got, listed := decodedAs(t, encode(changed))
+							replaced, err := json.Marshal(other)
+							if err != nil {
+								t.Fatal(err)
+							}
+							if n++; listed == nil && got != plain && !strings.Contains(got, strings.Trim(string(replaced), `"`)) {
+								t.Errorf("%s of line %d is %s: nothing is listed, decoded %s, want %s", path, i+1, replaced, got, plain)
+							}
+						})
+					}
+					if n < 50 {
+						t.Errorf("%d values", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A member that each event has is listed if it is null or missing.
+func TestMissingValuesOfEvents(t *testing.T) {
+	needed := map[string][]string{
+		"openai-responses":   {"delta", "text", "item", "arguments", "response"},
+		"anthropic-messages": {"index", "text", "thinking", "signature", "partial_json", "message"},
+		"bedrock-converse":   {"contentBlockIndex", "start", "delta", "text", "input", "signature", "toolUseId", "name", "toolUse"},
+		"cohere-chat":        {"tool_plan", "text", "tool_calls", "arguments", "content", "message", "function"},
+	}
+	union := []string{"text", "signature", "toolUse"} // of Bedrock, which may have another member
+	for name, names := range needed {
+		lines := strings.Split(strings.TrimSpace(typeSamples[name].stream), "\n")
+		plain, _ := decodedAs(t, strings.Join(lines, "\n"))
+		n := 0
+		for i, line := range lines {
+			var v map[string]any
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatal(err)
+			}
+			check := func(what string) {
+				changed := slices.Clone(lines)
+				data, err := json.Marshal(v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				changed[i] = string(data)
+				if got, listed := decodedAs(t, strings.Join(changed, "\n")); listed == nil && got != plain {
+					t.Errorf("%s, %s: nothing is listed, decoded %s, want %s", name, what, got, plain)
+				}
+				n++
+			}
+			eachObject(v, func(o map[string]any) {
+				for _, member := range names {
+					if value, has := o[member]; has {
+						o[member] = nil
+						check(fmt.Sprintf("%s of line %d is null", member, i+1))
+						if delete(o, member); name != "bedrock-converse" || !slices.Contains(union, member) {
+							check(fmt.Sprintf("%s of line %d is missing", member, i+1))
+						}
+						o[member] = value
+					}
+				}
+			})
+		}
+		if n < 2*len(names) {
+			t.Errorf("%s: %d values", name, n)
+		}
+	}
+}
+
+// eachObject calls f for an object and those in it.
+func eachObject(v any, f func(map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		f(v)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			eachObject(v[name], f)
+		}
+	case []any:
+		for _, inner := range v {
+			eachObject(inner, f)
+		}
+	}
+}
+
+// A stream with a delta without its block, or with two texts of one message, is listed. Variations that providers
+// send are not.
+func TestFaultsOfEvents(t *testing.T) {
+	without := func(name, line string) string {
+		text := typeSamples[name].stream
+		if !strings.Contains(text, line+"\n") {
+			t.Fatalf("%s has no line %s", name, line)
+		}
+		return strings.Replace(text, line+"\n", "", 1)
+	}
+	with := func(name, old, replacement string) string {
+		text := typeSamples[name].stream
+		if !strings.Contains(text, old) {
+			t.Fatalf("%s has no %s", name, old)
+		}
+		return strings.Replace(text, old, replacement, 1)
+	}
+	const completed = `"content":[{"type":"output_text","text":"txt","annotations":[]}]},{"type":"function_call"`
+	for name, c := range map[string]struct{ file, want string }{
+		"Converse: no start":             {without("bedrock-converse", `{"contentBlockStart":{"contentBlockIndex":2,"start":{"toolUse":{"toolUseId":"c1","name":"fn"}}}}`), "belongs to no contentBlockStart, at the index 2"},
+		"Converse: empty start":          {with("bedrock-converse", `"toolUse":{"toolUseId":"c1","name":"fn"}`, ``), "belongs to no contentBlockStart, at the index 2"},
+		"Converse: a start of a text":    {with("bedrock-converse", `{"contentBlockDelta":{"contentBlockIndex":1`, `{"contentBlockStart":{"contentBlockIndex":1,"start":{}}}`+"\n"+`{"contentBlockDelta":{"contentBlockIndex":1`), ""},
+		"Cohere: no start":               {without("cohere-chat", `{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"c1","type":"function","function":{"name":"fn","arguments":""}}}}}`), "a tool-call-delta that belongs to no call"},
+		"Cohere: no start of a text":     {strings.ReplaceAll(without("cohere-chat", `{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"txt"}}}}`), `{"type":"tool-call-end","index":0}`, `{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"txt"}}}}`), `a content-delta without the member "call"`},
+		"Responses: another text":        {with("openai-responses", completed, strings.Replace(completed, "txt", "other", 1)), "the text of response.completed is not that of the deltas"},
+		"Responses: of the item":         {with("openai-responses", `"text":"txt","annotations":[]}]}}`, `"text":"other","annotations":[]}]}}`), "the text of response.output_item.done is not that of the deltas"},
+		"Responses: at the end":          {with("openai-responses", `"item_id":"i1","text":"txt"`, `"item_id":"i1","text":"other"`), "the text of response.output_text.done is not that of the deltas"},
+		"Responses: no output":           {with("openai-responses", `"output":[{"type":"message","id":"i1"`, `"output":[],"o":[{"type":"message","id":"i1"`), ""},
+		"Responses: no deltas":           {without("openai-responses", `{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"i1","delta":"t"}`), "the text of response.output_text.done is not that of the deltas"},
+		"Responses: only at the end":     {strings.Replace(without("openai-responses", `{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"i1","delta":"tx"}`), `{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"i1","delta":"t"}`+"\n", "", 1), ""},
+		"Chat: null members":             {with("openai-chat", `"delta":{"content":"txt"}`, `"delta":{"role":null,"content":"txt","refusal":null,"tool_calls":null,"function_call":null,"reasoning":null,"audio":null},"logprobs":null,"finish_reason":null`), ""},
+		"Chat: other members":            {with("openai-chat", `"delta":{"content":"txt"}`, `"delta":{"content":"txt"},"obfuscation":"x","matched_stop":7`), ""},
+		"Chat: only another member":      {with("openai-chat", `"delta":{"content":"txt"}`, `"delta":{"annotations":[{"type":"url_citation","text":"a"}]}`), ""},
+		"Chat: empty choices":            {with("openai-chat", `"choices":[{"index":0,"delta":{"content":"txt"}}]`, `"choices":[],"prompt_filter_results":[{"prompt_index":0}]`), ""},
+		"Chat: choices is null":          {with("openai-chat", `"choices":[],"usage"`, `"choices":null,"usage"`), ""},
+		"Chat: a scalar among the calls": {with("openai-chat", `"tool_calls":[{"index":0,"function"`, `"tool_calls":["lost",{"index":0,"function"`), "choices[0].delta.tool_calls[0] is a string: want an object"},
+		"Gemini: null members":           {with("gemini", `{"text":"txt"}`, `{"text":"txt","thought":null,"functionCall":null,"thoughtSignature":null}`), ""},
+		"Gemini: names in snake case":    {with("gemini", `"usageMetadata":{"promptTokenCount":51,`, `"usage_metadata":{"prompt_token_count":51,"prompt_tokens_details":[{"modality":"TEXT","token_count":51}],"traffic_type":"ON_DEMAND",`), ""},
+		"Gemini: a count as a text":      {with("gemini", `"promptTokenCount":51`, `"promptTokenCount":"51"`), "usageMetadata.promptTokenCount is a string: want a whole number of at least 0"},
+		"Gemini: a negative count":       {with("gemini", `"promptTokenCount":51`, `"promptTokenCount":-1`), "usageMetadata.promptTokenCount is -1: want a whole number of at least 0"},
+	} {
+		isReported(t, name, c.file, c.want)
+	}
+}
+
+// The usage that a tool has recorded is listed if it is no count.
+func TestUsageOfRecords(t *testing.T) {
+	langfuse := func(usage string) string {
+		return `[{"id":"o","parentObservationId":null,"traceId":"t","type":"GENERATION","startTime":"2026-01-01T00:00:00Z","input":[{"role":"user","content":"q"}],"output":{"role":"assistant","content":"a"},` + usage + `}]`
+	}
+	codex := func(total string) string {
+		return `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s"}}
+{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"q"}]}}
+{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}}
+{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":` + total + `}}}
+`
+	}
+	atif := func(metrics, final string) string {
+		return `{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"user","message":"q"},{"step_id":2,"source":"agent","message":"b","metrics":` + metrics + `}],"final_metrics":` + final + `}`
+	}
+	claude := func(usage string) string {
+		return `{"type":"user","uuid":"1","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"q"}}
+{"type":"assistant","uuid":"2","parentUuid":"1","sessionId":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"a"}],"usage":` + usage + `}}
+`
+	}
+	for name, c := range map[string]struct{ file, want string }{
+		"Langfuse":                    {langfuse(`"usageDetails":{"input":5,"output":7,"total":12,"input_cached_tokens":3}`), ""},
+		"Langfuse: counts as strings": {langfuse(`"usageDetails":{"input":"5","output":"7"}`), ""},
+		"Langfuse: another unit":      {langfuse(`"usage":{"unit":"IMAGES","input":1,"inputCost":0.25}`), ""},
+		"Langfuse: a string":          {langfuse(`"usageDetails":"91"`), "usageDetails is a string: want an object with counts"},
+		"Langfuse: a list":            {langfuse(`"usageDetails":{"input":[5],"output":7}`), "usageDetails.input is a list: want a whole number"},
+		"Langfuse: a negative number": {langfuse(`"usage":{"input":-5,"output":7}`), "usage.input is -5: want a whole number"},
+		"Codex":                       {codex(`{"input_tokens":5,"cached_input_tokens":3,"output_tokens":7}`), ""},
+		"Codex: a string":             {codex(`"91 in"`), "file:4: payload.info.total_token_usage is a string"},
+		"Codex: an object":            {codex(`{"input_tokens":{"value":5},"output_tokens":7}`), "payload.info.total_token_usage.input_tokens is an object"},
+		"ATIF":                        {atif(`{"prompt_tokens":5,"completion_tokens":7,"cost_usd":0.5,"completion_token_ids":[1],"logprobs":[-0.5]}`, `{"total_prompt_tokens":5,"total_steps":2}`), ""},
+		"ATIF: no metrics":            {atif(`null`, `null`), ""},
+		"ATIF: a string":              {atif(`"91 tokens"`, `null`), "steps[1]: metrics is a string: want an object with counts"},
+		"ATIF: a list":                {atif(`{"prompt_tokens":[5]}`, `null`), "metrics.prompt_tokens is a list"},
+		"ATIF: final":                 {atif(`null`, `{"total_prompt_tokens":{"value":5}}`), "final_metrics.total_prompt_tokens is an object"},
+		"Claude Code":                 {claude(`{"input_tokens":5,"output_tokens":7,"server_tool_use":{"web_search_requests":0},"service_tier":null}`), ""},
+		"Claude Code: a string":       {claude(`{"input_tokens":5,"output_tokens":"many"}`), "message.usage.output_tokens is a string"},
+	} {
+		isReported(t, name, c.file, c.want)
+	}
+}
+
+// eachOther calls f for each value in v, except v, with values of other types in its place.
+func eachOther(v any, path string, f func(path string, other any)) {
+	at := func(path string, value any, set func(any)) {
+		for _, other := range othersOf(value) {
+			set(other)
+			f(path, other)
+		}
+		set(value)
+		eachOther(value, path, f)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			at(path+"."+name, v[name], func(x any) { v[name] = x })
+		}
+	case []any:
+		for i := range v {
+			at(fmt.Sprintf("%s[%d]", path, i), v[i], func(x any) { v[i] = x })
+		}
+	}
+}
+
+func othersOf(value any) []any {
+	others := []any{[]any{value}, map[string]any{"value": value}, map[string]any{"value": map[string]any{"value": value}}}
+	switch value.(type) {
+	case bool:
+		return append(others, fmt.Sprint(value), 987)
+	case nil:
+		return nil // the API has either a value or null
+	case string:
+		return append(others, true, 987)
+	case float64:
+		return append(others, true, fmt.Sprint(value), -987, 0.5)
+	}
+	return append(others, true, 987, "987")
+}
+
+// decodedAs returns the responses that a file has, without their opaque data, and what is listed.
+func decodedAs(t *testing.T, file string) (decoded string, listed []string) {
+	t.Helper()
+	s, err := importer.Open("file", strings.NewReader(file))
+	if err != nil {
+		return "", []string{err.Error()}
+	}
+	if listed = unknownIn(t, file); listed != nil {
+		return "", listed
+	}
+	var b strings.Builder
+	for run, err := range s.Runs() {
+		if err != nil {
+			return "", []string{err.Error()}
+		}
+		for _, m := range run.Messages {
+			for _, p := range m.Parts {
+				switch p := p.(type) {
+				case llm.Text:
+					fmt.Fprintf(&b, "text %s\n", p.Text)
+				case llm.Reasoning:
+					fmt.Fprintf(&b, "reasoning %s\n", p.Text)
+				case llm.ToolCall:
+					fmt.Fprintf(&b, "call %s %s %s\n", p.ID, p.Name, p.Arguments)
+				default:
+					fmt.Fprintf(&b, "%T\n", p)
+				}
+			}
+		}
+		fmt.Fprintf(&b, "usage %s\n", run.Meta["usage"])
+	}
+	return b.String(), nil
+}
