@@ -197,21 +197,21 @@ var table = []packageRule{
 		name: "trace/importer/internal/format", does: "one file for each format of recordings",
 		not:      "files, memory limits",
 		large:    "The formats are independent of each other, one file each, and share the type of a run.",
-		packages: []string{"internal/jsonio", "internal/jsonval", "internal/ordered", "llm", "providers/anthropic", "providers/openai/responses", "providers/protocol", "trace/importer/internal/body", "trace/importer/internal/message", "trace/importer/internal/tree"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/ordered", "llm", "providers/anthropic", "providers/openai/responses", "providers/protocol", "trace/importer/internal/body", "trace/importer/internal/message", "trace/importer/internal/shape", "trace/importer/internal/tree"},
 	},
 	{
 		name: "trace/importer/internal/spans", does: "traces with spans, some of which are model calls; the conversations of these",
 		not: "files, memory limits",
 		packages: []string{
 			"internal/jsonio", "internal/jsonval", "internal/ordered", "llm", "trace/importer/internal/format", "trace/importer/internal/message",
-			"trace/importer/internal/modelcall", "trace/importer/internal/tree",
+			"trace/importer/internal/modelcall", "trace/importer/internal/shape", "trace/importer/internal/tree",
 		},
 	},
 	{
 		name: "trace/importer/internal/body", does: "bodies of requests and responses, in all protocols that are read",
 		packages: []string{
 			"internal/eventstream", "internal/jsonio", "internal/sse", "llm", "providers/anthropic", "providers/gemini", "providers/openai/chat", "providers/openai/responses",
-			"providers/protocol", "trace/importer/internal/message", "trace/importer/internal/tree",
+			"providers/protocol", "trace/importer/internal/message", "trace/importer/internal/shape", "trace/importer/internal/tree",
 		},
 	},
 	{
@@ -221,6 +221,11 @@ var table = []packageRule{
 	{
 		name: "trace/importer/internal/modelcall", does: "input and output of a model call, in the form of any framework",
 		packages: []string{"internal/jsonio", "llm", "trace/importer/internal/body", "trace/importer/internal/message", "trace/importer/internal/tree"},
+	},
+	{
+		name: "trace/importer/internal/shape", does: "the JSON types that the members of responses have in each protocol",
+		not:      "the content of members",
+		packages: []string{"internal/jsonio", "internal/jsonval", "trace/importer/internal/message", "trace/importer/internal/tree"},
 	},
 	{
 		name: "trace/importer/internal/tree", does: "members and pointers of raw JSON",

@@ -199,8 +199,10 @@ func (s *Source) inspect(e *task) {
 	for _, what := range body.UnreadSystem(e.Protocol.Name(), e.RequestBody) {
 		add("%s", what)
 	}
-	for _, what := range body.Unread(e.Protocol.Name(), e.Body, e.Response) {
-		add("%s", what)
+	if e.Status < http.StatusBadRequest { // else the body is an error
+		for _, what := range body.Unread(e.Protocol.Name(), e.Body, e.Response) {
+			add("%s", what)
+		}
 	}
 	if e.Response != nil && body.LacksFinishReason(e.Protocol, e.Body) {
 		add("the response has no finish reason: it may not be complete")
