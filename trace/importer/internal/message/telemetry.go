@@ -62,11 +62,8 @@ func telemetryPart(part json.RawMessage) llm.Part {
 	case kind == "reasoning" && tree.IsText(content):
 		return llm.Reasoning{Text: tree.String(content), Opaque: x.Without("type", "content")}
 	case kind == "tool_call":
-		call := llm.ToolCall{ID: idOf(x.Member("id")), Name: tree.Scalar(x.Member("name")), Opaque: x.Without("type", "id", "name")}
-		if arguments := x.Member("arguments"); arguments == nil || AreArguments(arguments[0]) {
-			call.Arguments, call.Opaque = tree.String(arguments), x.Without("type", "id", "name", "arguments")
-		}
-		return call
+		// The conventions allow any JSON as arguments.
+		return llm.ToolCall{ID: idOf(x.Member("id")), Name: tree.Scalar(x.Member("name")), Arguments: tree.String(x.Member("arguments")), Opaque: x.Without("type", "id", "name", "arguments")}
 	case kind == "tool_call_response":
 		return llm.ToolResult{ID: idOf(x.Member("id")), Content: TextParts(x.First("response", "result")), Opaque: x.Without("type", "id", "response", "result")}
 	case kind == "uri":
