@@ -9,6 +9,7 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
+	"github.com/looptape/looptape/internal/access"
 )
 
 // Mode is the mode of a cassette.
@@ -105,10 +106,7 @@ func (o *Options) now() time.Time {
 	return time.Now() //nolint:forbidigo // the zero value is right for most
 }
 
-// defaultMaxBody is above what the providers accept and send.
-const defaultMaxBody = 64 << 20
-
-func (o *Options) maxBody() int64 { return cmp.Or(o.MaxBody, defaultMaxBody) }
+func (o *Options) maxBody() int64 { return cmp.Or(o.MaxBody, access.MaxBody) }
 
 func (o *Options) transport() http.RoundTripper {
 	if o.Transport != nil {

@@ -140,9 +140,6 @@ func (s *Server) access() access.Policy {
 	return access.Policy{Token: s.cfg.Token, AllowOrigins: s.cfg.AllowOrigins}
 }
 
-// defaultMaxBody is above what the providers accept.
-const defaultMaxBody = 64 << 20
-
 // exchange is one request and its response.
 type exchange struct {
 	reply.Endpoint
@@ -166,7 +163,7 @@ func (s *Server) begin(w http.ResponseWriter, e reply.Endpoint, session string) 
 }
 
 func (x *exchange) serve(r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, cmp.Or(x.server.cfg.MaxBody, defaultMaxBody)))
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, cmp.Or(x.server.cfg.MaxBody, access.MaxBody)))
 	x.body = body
 	if err != nil {
 		x.reject(strict.Unreadable(err))

@@ -23,6 +23,9 @@ type Policy struct {
 	AllowOrigins []string
 }
 
+// MaxBody is the default of the largest body in bytes. It is above what the providers accept and send.
+const MaxBody = 64 << 20
+
 // PageError is the error of a request that a browser sends for a web page.
 type PageError struct{ text string }
 

@@ -83,7 +83,7 @@ func regular(op, path string, info fs.FileInfo) error {
 // of path. The flag is 0, [os.O_CREATE], [os.O_APPEND] or both. The mode is that of a new file; 0
 // means the default mode.
 func Open(path string, flag int, mode fs.FileMode) (*os.File, error) {
-	for range maxLinks { // other processes may create and remove the file meanwhile
+	for range maxTries { // other processes may create and remove the file meanwhile
 		info, err := os.Lstat(path)
 		if err != nil && (!errors.Is(err, fs.ErrNotExist) || flag&os.O_CREATE == 0) {
 			return nil, err
@@ -134,7 +134,10 @@ func temporary(name string, mode fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-const maxLinks = 40 // in a chain of symbolic links
+const (
+	maxLinks = 40 // in a chain of symbolic links
+	maxTries = 40 // to open a file that other processes replace
+)
 
 // Target follows symbolic links. The target need not exist.
 func Target(path string) string {

@@ -27,13 +27,13 @@ func Hidden(r rune) bool {
 // Escaped returns text with each hidden character as an escape of Go, such as \x1b. The text is one line:
 // a line feed is escaped too.
 func Escaped(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r == '\n' || Hidden(r) }) {
-		return text
-	}
 	return escaped(text, func(r rune) bool { return r == '\n' || Hidden(r) })
 }
 
 func escaped(text string, hidden func(rune) bool) string {
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
 	var b strings.Builder
 	for _, r := range text {
 		if hidden(r) {
@@ -71,7 +71,10 @@ func Commands(text []byte) []byte {
 // JSON returns JSON of the same meaning in which strings have escapes for hidden characters and for
 // commands.
 func JSON(text []byte) []byte {
-	return bytes.ReplaceAll(Quoted(text), []byte("##"), []byte(`#\u0023`))
+	if text = Quoted(text); !bytes.Contains(text, []byte("##")) {
+		return text
+	}
+	return bytes.ReplaceAll(text, []byte("##"), []byte(`#\u0023`))
 }
 
 // Quoted returns JSON, or YAML with hidden characters in double quotes only, of the same meaning in which

@@ -171,28 +171,21 @@ func (w *World) CheckOutputs(names ...string) error {
 	return nil
 }
 
-// toFile reports whether standard output is a regular file.
-func (w *World) toFile() bool {
+// outFile describes the file of standard output; ok is false if it is not known.
+func (w *World) outFile() (info fs.FileInfo, ok bool) {
 	f, ok := w.Out.(*os.File)
 	if !ok {
-		return false
+		return nil, false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode().IsRegular()
+	return info, err == nil
 }
 
 // isOut reports whether name is the file of standard output.
 func (w *World) isOut(name string) bool {
-	f, ok := w.Out.(*os.File)
-	if !ok {
-		return false
-	}
-	out, err := f.Stat()
-	if err != nil {
-		return false
-	}
+	out, ok := w.outFile()
 	info, err := os.Stat(name)
-	return err == nil && os.SameFile(out, info)
+	return ok && err == nil && os.SameFile(out, info)
 }
 
 // Meter shows the progress of reading files on a terminal, from the second second on. It is safe

@@ -64,10 +64,11 @@ func (w *World) PrintBytes(text []byte) {
 // PrintBody prints a recorded body on standard output. On a terminal it has no hidden characters, and no
 // commands for a CI system where the output may be its log. Otherwise the bytes are unchanged.
 func (w *World) PrintBody(body []byte) {
+	out, ok := w.outFile()
 	switch {
 	case w.OutTerminal:
 		body = visible.Text(body)
-	case w.Getenv("CI") != "" && !w.toFile():
+	case w.Getenv("CI") != "" && !(ok && out.Mode().IsRegular()):
 		body = visible.Commands(body)
 	}
 	w.PrintBytes(body)

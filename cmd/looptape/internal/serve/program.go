@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/internal/access"
 	"github.com/looptape/looptape/internal/child"
 	"github.com/looptape/looptape/loop"
 )
@@ -40,7 +41,7 @@ func (c *command) addrFlags() {
 	f := c.Flags()
 	f.StringVar(&c.addr, "addr", "127.0.0.1:0", "listen address `HOST:PORT`; port 0 selects a free port")
 	f.BoolVar(&c.noToken, "no-token", false, "accept requests to base URLs without the token")
-	f.Uint32Var(&c.maxBody, "max-body", 64, "largest body of a request or recorded response in `MiB`")
+	f.Uint32Var(&c.maxBody, "max-body", access.MaxBody>>20, "largest body of a request or recorded response in `MiB`")
 	f.StringArrayVar(&c.allowOrigins, "allow-origin", nil, "`origin` of web pages that may send requests, such as http://localhost:5173 (repeatable)")
 }
 
