@@ -203,14 +203,14 @@ func target(base string, r *Request) string {
 // stream reads server-sent events. It emits nothing after the request is canceled.
 func (a *exchange) stream(ctx context.Context, body io.Reader) error {
 	events := sse.NewReader(body, cmp.Or(max(a.client.MaxEvent, 0), DefaultMaxEvent))
-	dec := a.client.Protocol.NewDecoder()
+	dec, emit := a.client.Protocol.NewDecoder(), a.emit
 	for !a.stopped {
 		ev, err := events.Next()
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, io.EOF):
-			err := dec.End(a.emit)
+			err := dec.End(emit)
 			other := bytes.TrimSpace(events.OtherLines())
 			if object := bytes.TrimLeft(other, "[ \t\r\n"); err != nil && bytes.HasPrefix(object, []byte("{")) {
 				return a.client.Protocol.DecodeError(http.StatusOK, nil, other) // bare, outside any event (quirk QG-12)
@@ -221,10 +221,10 @@ func (a *exchange) stream(ctx context.Context, body io.Reader) error {
 		case err != nil:
 			return err
 		}
-		if done, err := dec.Event(ev.Name, ev.Data, a.emit); err != nil {
+		if done, err := dec.Event(ev.Name, ev.Data, emit); err != nil {
 			return err
 		} else if done {
-			err := dec.End(a.emit)
+			err := dec.End(emit)
 			a.drain(body)
 			return err
 		}

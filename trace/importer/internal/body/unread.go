@@ -31,7 +31,7 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 			n = max(n, c.n)
 			unknownCalls = unreadMessage(c, add) || unknownCalls
 			unreadCandidate(c.candidate, add)
-			unreadChoice(data, c, add)
+			unreadChoice(c, add)
 		}
 		return !ok || c.n > 0
 	}
@@ -85,17 +85,45 @@ type choices struct {
 
 	candidate json.RawMessage // of Gemini, the first one
 	choice    json.RawMessage // of Chat Completions, the first one
+
+	// The members of the first choice next to its message, and of the body next to its choices, that may have text
+	// or calls. Most events have none.
+	ofChoice, ofBody []member
+}
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// addMember appends a member, unless its name and the kind of its value show that it has neither text nor calls.
+func addMember(members []member, name string, value json.RawMessage) []member {
+	if len(value) > 0 && (value[0] == '[' || value[0] == '{' || value[0] == '"' && isTextName(name)) {
+		return append(members, member{name, value})
+	}
+	return members
+}
+
+// isTextName reports whether text of a member with a name may be that of a message.
+func isTextName(name string) bool {
+	return name == "content" || slices.Contains(message.ResponseMembers, name)
 }
 
 // readChoices returns false if the data is not an object in JSON.
 func readChoices(data json.RawMessage) (c choices, ok bool) {
 	d := jsonio.NewDec(jsonio.View(data))
 	for name := range d.Members() {
-		if name != "choices" && name != "candidates" || d.Peek() != '[' {
-			d.Skip()
+		isCandidate, start := name == "candidates", d.Offset()
+		if name != "choices" && !isCandidate {
+			c.ofBody = addMember(c.ofBody, name, tree.Next(data, &d))
 			continue
 		}
-		isCandidate := name == "candidates"
+		if d.Peek() != '[' {
+			if value := tree.Next(data, &d); isCandidate {
+				c.ofBody = addMember(c.ofBody, name, value)
+			}
+			continue
+		}
 		for i := range d.Elements() {
 			c.n = max(c.n, i+1)
 			from := d.Offset()
@@ -104,13 +132,15 @@ func readChoices(data json.RawMessage) (c choices, ok bool) {
 				continue
 			}
 			for name := range d.Members() {
+				value := tree.Next(data, &d)
 				switch {
 				case name == "index":
-					c.n = max(c.n, int(number(tree.Next(data, &d)))+1)
-				case i == 0 && (name == "message" || name == "delta" && c.message == nil):
-					c.message, c.isDelta = tree.Next(data, &d), name == "delta"
-				default:
-					d.Skip()
+					c.n = max(c.n, int(number(value))+1)
+				case i > 0:
+				case name == "message" || name == "delta" && c.message == nil:
+					c.message, c.isDelta = value, name == "delta"
+				case name != "delta" && !isCandidate:
+					c.ofChoice = addMember(c.ofChoice, name, value)
 				}
 			}
 			switch {
@@ -120,6 +150,9 @@ func readChoices(data json.RawMessage) (c choices, ok bool) {
 			default:
 				c.choice = data[from:d.Offset()]
 			}
+		}
+		if isCandidate { // it may have a call, next to the choices
+			c.ofBody = addMember(c.ofBody, name, bytes.TrimSpace(data[start:d.Offset()]))
 		}
 	}
 	return c, d.End() == nil
@@ -167,8 +200,8 @@ func unreadMessage(c choices, add func(format string, args ...any)) (unknownCall
 
 // unreadChoice adds what a choice of Chat Completions has next to its message, and the body next to its choices,
 // if it is calls or other text than that of the message. The choices of Completions have no message.
-func unreadChoice(data json.RawMessage, c choices, add func(format string, args ...any)) {
-	if c.message == nil || c.choice == nil {
+func unreadChoice(c choices, add func(format string, args ...any)) {
+	if c.message == nil || c.choice == nil || len(c.ofChoice)+len(c.ofBody) == 0 {
 		return
 	}
 	content := tree.Member(c.message, "content")
@@ -176,19 +209,15 @@ func unreadChoice(data json.RawMessage, c choices, add func(format string, args 
 	for _, part := range tree.Elements(content) {
 		read += tree.String(part, "text")
 	}
-	isContent := func(name string, value json.RawMessage) bool {
-		return (name == "content" || slices.Contains(message.ResponseMembers, name)) && message.HasOtherText(value, read)
-	}
-	for name, value := range tree.Members(c.choice) {
-		if isContent(name, value) || name != "message" && name != "delta" && message.IsToolMember(name, value) {
-			add("the choice has the unknown member %q", name)
+	addAll := func(where string, members []member) {
+		for _, m := range members {
+			if isTextName(m.name) && message.HasOtherText(m.value, read) || message.IsToolMember(m.name, m.value) {
+				add("the %s has the unknown member %q", where, m.name)
+			}
 		}
 	}
-	for name, value := range tree.Members(data) {
-		if isContent(name, value) || name != "choices" && message.IsToolMember(name, value) {
-			add("the response has the unknown member %q", name)
-		}
-	}
+	addAll("choice", c.ofChoice)
+	addAll("response", c.ofBody)
 }
 
 // hasOtherDelta reports whether a choice has a delta with text or calls that its message does not have.

@@ -35,9 +35,10 @@ func unreadEvents(protocol string, text []byte, read func(json.RawMessage) bool,
 			add("event %d of the stream: %s", n, what)
 		}
 	}
+	find := shape.Events(protocol, wrong)
 	check := func(kind string, data json.RawMessage) {
 		n++
-		shape.Event(protocol, kind, data, wrong)
+		find(kind, data)
 	}
 	switch protocol {
 	case "bedrock-converse":

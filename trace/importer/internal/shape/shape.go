@@ -38,24 +38,28 @@ const open = "…"
 
 // Response calls add for each value of another type in a response in a protocol, or in a list of them.
 func Response(protocol string, data json.RawMessage, add func(format string, args ...any)) {
+	w := newWalker(protocol, add)
 	if d := jsonio.NewDec(jsonio.View(data)); d.Peek() == '[' {
-		find(protocol, list{responses[protocol]}, data, add)
+		w.find(list{responses[protocol]}, data)
 		return
 	}
-	find(protocol, responses[protocol], data, add)
+	w.find(responses[protocol], data)
 }
 
-// Event calls add for each value of another type in an event of a type. A protocol may have no types.
-func Event(protocol, kind string, data json.RawMessage, add func(format string, args ...any)) {
-	types := events[protocol]
-	shape, known := types[kind]
-	switch {
-	case types == nil:
-		shape = responses[protocol]
-	case !known:
-		shape = object{"type": text, open: nil}
+// Events returns a function that calls add for each value of another type in an event of a type. A protocol may have
+// no types.
+func Events(protocol string, add func(format string, args ...any)) func(kind string, data json.RawMessage) {
+	w, types, untyped := newWalker(protocol, add), events[protocol], responses[protocol]
+	return func(kind string, data json.RawMessage) {
+		shape, known := types[kind]
+		switch {
+		case types == nil:
+			shape = untyped
+		case !known:
+			shape = object{"type": text, open: nil}
+		}
+		w.find(shape, data)
 	}
-	find(protocol, shape, data, add)
 }
 
 // Usage calls add for each value that is no count in a usage that a tool has recorded, possibly with its counts as
@@ -67,11 +71,15 @@ func Usage(place string, value json.RawMessage, add func(format string, args ...
 	}
 }
 
-const maxSteps = 12 // of the tables
+func newWalker(protocol string, add func(format string, args ...any)) *walker {
+	return &walker{needs: events[protocol] != nil, add: add}
+}
 
-func find(protocol string, shape any, data json.RawMessage, add func(format string, args ...any)) {
+// find adds the values of another type in JSON.
+func (w *walker) find(shape any, data json.RawMessage) {
 	if shape != nil {
-		w := walker{text: data, d: jsonio.NewDec(jsonio.View(data)), path: make([]step, 0, maxSteps), needs: events[protocol] != nil, add: add}
+		w.text, w.d = data, jsonio.NewDec(jsonio.View(data))
+		w.path = w.path[:0]
 		w.value(shape)
 	}
 }
