@@ -152,12 +152,14 @@ func WithoutInput(m json.RawMessage) (name string, found bool) {
 // IsToolMember reports whether a member of a message seems to have calls or results of tools: by its name, or
 // because it has objects with a name and arguments.
 func IsToolMember(name string, value json.RawMessage) bool {
+	if len(value) <= len(`{}`) || value[0] != '[' && value[0] != '{' {
+		return false
+	}
 	name = strings.ToLower(name)
 	contains := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 	}
-	return len(value) > len(`{}`) && (value[0] == '[' || value[0] == '{') &&
-		(contains("tool", "function") && contains("call", "use", "result", "response", "output", "invocation", "request") || isCalls(value))
+	return contains("tool", "function") && contains("call", "use", "result", "response", "output", "invocation", "request") || isCalls(value)
 }
 
 // isCalls reports whether a value is an object with the name of a tool and arguments, or a list with one.
