@@ -123,7 +123,7 @@ func readContent(d *jsonio.Dec, within bool) (parts []llm.Part) {
 
 type source struct {
 	kind, mediaType, data, url string
-	more                       bool // it has members that are not known here
+	more                       bool // it has members, or values of members, that are not known here
 }
 
 // readMedia reads an image or document, as Unknown if llm.Media cannot represent the source.
@@ -151,11 +151,21 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 }
 
 func readSource(d *jsonio.Dec) (s source) {
+	text := func(to *string) func() {
+		return func() {
+			if d.Peek() == '"' {
+				*to = d.String()
+				return
+			}
+			s.more = true
+			d.Skip()
+		}
+	}
 	codec.ReadObject(d, func(string) { s.more = true; d.Skip() },
-		"type", &s.kind,
-		"media_type", &s.mediaType,
-		"data", &s.data,
-		"url", &s.url)
+		"type", text(&s.kind),
+		"media_type", text(&s.mediaType),
+		"data", text(&s.data),
+		"url", text(&s.url))
 	return s
 }
 

@@ -135,7 +135,7 @@ func TestADKMessages(t *testing.T) {
 {"author":"a","content":null},
 {"author":"a","error_code":"x"}]}`
 	want := []string{
-		`{"role":"user","parts":[{"type":"text","text":"look"},{"type":"media","media_type":"image/png","data":"/+8="},{"type":"media","media_type":"a/b","url":"gs://x"},{"type":"gemini.inline_data","value":{"data":"?"}}]}`,
+		`{"role":"user","parts":[{"type":"text","text":"look"},{"type":"media","media_type":"image/png","data":"/+8="},{"type":"media","media_type":"a/b","url":"gs://x"},{"type":"gemini.inline_data","value":{"inline_data":{"data":"?"}}}]}`,
 		`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"thought_signature":"s"}},{"type":"text","text":"so"},{"type":"tool_call","id":"function_call_1","name":"f","arguments":"{\"x\": 1}","id_generated":true},{"type":"tool_call","id":"c2","name":"f","arguments":"{}"},{"type":"tool_call","id":"function_call_2","name":"g","arguments":"","id_generated":true}]}`,
 		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"function_call_2","name":"g","content":[{"type":"text","text":"{\"r\":1}"}]},{"type":"tool_result","tool_call_id":"c2","name":"f","content":[{"type":"text","text":"{}"}]},{"type":"tool_result","tool_call_id":"function_call_1","name":"f","content":[]},{"type":"tool_result","tool_call_id":"","name":"f","content":[]}]}`,
 		`{"role":"user","parts":[{"type":"text","text":"and"}]}`,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -22,10 +23,7 @@ type kinds struct {
 // isKnown reports whether a part needs no report.
 func (k *kinds) isKnown(u llm.Unknown, kind string) bool {
 	prefix, name := k.reader(kind)
-	part := u.Raw
-	if !slices.Contains(codecs, prefix) && u.Kind != "gemini_part" {
-		part = tree.Member(u.Raw, "value")
-	}
+	part := k.part(u, prefix)
 	own, isReasoning := reasoningMembers[name]
 	switch {
 	case readers[prefix] == nil:
@@ -44,6 +42,61 @@ func (k *kinds) isKnown(u llm.Unknown, kind string) bool {
 		return strings.HasPrefix(name, "data-") // of the application
 	}
 	return strings.HasSuffix(name, "_tool_result") && slices.Contains(codecs, prefix) && k.isHosted(tree.Scalar(part, "tool_use_id"))
+}
+
+// aboutMedia are members next to the content of media.
+var aboutMedia = set("image_url", "input_audio", "file", "detail", "format", "modality", "source_type", "mime_type", "media_type")
+
+// addMedia adds what the other members of media have in another form than their format: all members of media without
+// content, such as a reference to a file, else those next to the content.
+func addMedia(m llm.Media, add func(format string, args ...any)) {
+	isEmpty := m.URL == "" && len(m.Data) == 0 && m.Digest == ""
+	form := ""
+	var members tree.Object
+	for name, value := range unknownMembers(m.Opaque) {
+		if snake := tree.Snake(name); snake == "inline_data" || snake == "file_data" && value[0] == '{' {
+			form = "gemini"
+		}
+		if isEmpty || aboutMedia[name] {
+			members.Add(name, value)
+		}
+	}
+	if members != nil {
+		shape.Media(form, members.JSON(), add)
+	}
+}
+
+// addMedia adds what a part with media has in another form than its format.
+func (k *kinds) addMedia(u llm.Unknown, kind string, add func(format string, args ...any)) {
+	prefix, name := k.reader(kind)
+	form, part := "", k.part(u, prefix)
+	switch {
+	case prefix == "tau2.": // the JSON of its content
+		return
+	case prefix == "converse." && mediaKinds[name]:
+		form = "converse"
+	case prefix == "gemini." && (name == "inline_data" || name == "file_data"):
+		form = "gemini"
+	case prefix == "openai." && name == "message.audio":
+		form = name
+	case prefix == "openinference." && mediaKinds[name]:
+		form = "openinference"
+	case prefix == "otel." && (name == "blob" || name == "uri"), mediaKinds[name]:
+	default:
+		return
+	}
+	shape.Media(form, part, add)
+}
+
+// part returns a part as its format has it.
+func (k *kinds) part(u llm.Unknown, prefix string) json.RawMessage {
+	switch {
+	case u.Kind == "gemini_part":
+		return tree.Member(u.Raw, "part")
+	case slices.Contains(codecs, prefix):
+		return u.Raw
+	}
+	return tree.Member(u.Raw, "value")
 }
 
 // reader returns the prefix of a kind, which names the reader that kept the part, and the kind without it.

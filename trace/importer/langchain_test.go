@@ -110,3 +110,46 @@ func TestLangChainBroken(t *testing.T) {
 		})
 	}
 }
+
+// Calls that a message has in several places count once, and those that only one place has are calls or listed.
+func TestLangChainCallsInSeveralPlaces(t *testing.T) {
+	const call, raw = `{"name":"f","args":{"a":1},"id":"c1","type":"tool_call"}`, `{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}`
+	const g = `{"id":"c2","type":"function","function":{"name":"g","arguments":"{}"}}`
+	const block = `{"type":"tool_use","id":"c1","name":"f","input":{"a":1}}`
+	const once, unread = `[c1 f{"a":1}]`, "the message has calls that are not read, as "
+	for _, c := range []struct{ content, calls, kwargs, want, listed string }{
+		{`""`, `"tool_calls":[` + call + `]`, `{"tool_calls":[` + raw + `],"function_call":{"name":"f","arguments":"{\"a\":1}"}}`, once, ""},
+		{`""`, `"tool_calls":[` + call + `]`, `{"tool_calls":[` + raw + `,` + g + `]}`, once, unread + `"tool_calls" in "additional_kwargs"`},
+		{`""`, `"tool_calls":[` + call + `]`, `{"tool_calls":` + g + `}`, once, unread + `"tool_calls" in "additional_kwargs"`},
+		{`"x"`, `"tool_calls":[]`, `{"tool_calls":"lost"}`, "(x)", unread + `"tool_calls" in "additional_kwargs"`},
+		{`""`, `"tool_calls":[` + call + `]`, `{"function_call":{"name":"g","arguments":"{}"}}`, once, unread + `"function_call" in "additional_kwargs"`},
+		{`"x"`, `"tool_calls":[]`, `{"function_call":{"arguments":"{}"}}`, "(x)", unread + `"function_call" in "additional_kwargs"`},
+		{`""`, `"tool_calls":[` + call + `],"invalid_tool_calls":[` + call + `]`, `{}`, once, ""},
+		{`""`, `"tool_calls":[` + call + `],"tool_call_chunks":[{"name":"f","args":"{\"a\": 1}","id":"c1","index":0,"type":"tool_call_chunk"}]`, `{}`, once, ""},
+		{`""`, `"tool_calls":[` + call + `],"tool_call_chunks":[{"name":"g","args":"{}","id":"c1"}]`, `{}`, once, unread + `"tool_call_chunks"`},
+		{`[` + block + `]`, `"tool_calls":[` + call + `]`, `{}`, once, ""},
+		{`[` + block + `]`, `"tool_calls":[]`, `{"tool_calls":[` + raw + `]}`, once, ""},
+		{`[{"type":"tool_use","id":"c1","name":"f","input":{}}]`, `"tool_calls":[` + call + `]`, `{}`, once, ""},
+		{`[{"type":"tool_use","id":"c1","name":"f","input":{"b":2}}]`, `"tool_calls":[` + call + `]`, `{}`, once, `the call of "f" has data that is not read, as "block_input"`},
+		{`[{"type":"tool_call","id":"c1","name":"f","args":{"b":2}}]`, `"tool_calls":[` + call + `]`, `{}`, "?openai.tool_call" + once, `a part of the unknown kind "openai.tool_call"`},
+		{`[{"type":"function_call","call_id":"c1","id":"fc_1","name":"f","arguments":"{\"a\":1}"}]`, `"tool_calls":[` + call + `]`, `{}`, once, ""},
+		{`[{"type":"function_call","call_id":"c1","id":"fc_1","name":"f","arguments":"{\"a\":1}"}]`, `"tool_calls":[]`, `{}`, once, ""},
+		{`[{"type":"custom_tool_call","call_id":"c1","id":"fc_1","name":"f","input":"x"}]`, `"tool_calls":[{"name":"f","args":{"__arg1":"x"},"id":"c1"}]`, `{}`, `[c1 f{"__arg1":"x"}]`, ""},
+		{`""`, `"tool_calls":[{"name":"f","args":7,"id":"c1"}]`, `{}`, "[c1 f]", `the call of "f" has data that is not read, as "arguments"`},
+		{`""`, `"tool_calls":[]`, `{"tool_calls":[{"id":"c1","type":"function","function":{"name":7,"arguments":"{}"}}]}`, "", "[1].tool_calls[0].function.name: expected a string"},
+	} {
+		name := c.content + c.calls + c.kwargs
+		_, runs, failed, unknown := readAll(t, "file", []byte(`[{"type":"human","content":"q"},{"type":"ai","content":`+c.content+`,`+c.calls+`,"additional_kwargs":`+c.kwargs+`}]`))
+		want := "run-1 user:(q) assistant:" + c.want
+		if c.want == "" {
+			want = "run-1 user:(q)"
+		}
+		if diff := cmp.Diff([]string{want}, outline(runs)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		got := texts(append(failed, unknown...))
+		if c.listed == "" && got != nil || c.listed != "" && (len(got) != 1 || !strings.Contains(got[0], c.listed)) {
+			t.Errorf("%s: listed %q, want %q once", name, got, c.listed)
+		}
+	}
+}

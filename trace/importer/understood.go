@@ -12,6 +12,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -29,6 +30,8 @@ func (s *Source) unknownParts(run string, line int, protocol string, messages []
 			add("the message has the unknown role %q", m.Role)
 		}
 		addMembers(m.Opaque, add)
+		addImages(m.Opaque, add)
+		addRepeated(m, add)
 		addContent(&m, add)
 		if len(m.Parts) == 1 && m.Opaque != nil {
 			if result, ok := m.Parts[0].(llm.ToolResult); ok {
@@ -47,6 +50,7 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 		case llm.Unknown:
 			switch kind := kindOf(p); {
 			case k.isKnown(p, kind):
+				k.addMedia(p, kind, add)
 			case strings.HasSuffix(kind, ".") && !isObject(tree.Member(p.Raw, "value")):
 				add("the %s has a part that is not an object", of)
 			case strings.HasSuffix(kind, "."):
@@ -71,6 +75,9 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 		case llm.Reasoning: // which may have the content of Responses in addition to the summary
 			addMembers(p.Opaque, add)
 			addText(p.Opaque, of, p.Text, false, add)
+		case llm.Media:
+			addMembers(p.Opaque, add)
+			addMedia(p, add)
 		default:
 			addMembers(llm.PartOpaque(p), add)
 		}
@@ -133,8 +140,32 @@ var knownRoles = []llm.Role{llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm
 // addMembers adds the members that may be calls or results of tools in an unknown form.
 func addMembers(opaque json.RawMessage, add func(format string, args ...any)) {
 	for name, value := range unknownMembers(opaque) {
-		if message.IsToolMember(name, value) {
+		if name != "tool_call_chunks" && message.IsToolMember(name, value) {
 			add("the message has the unknown member %q", name)
+		}
+	}
+}
+
+// addImages adds what the list of images next to a message, as in Ollama, has in another form.
+func addImages(opaque json.RawMessage, add func(format string, args ...any)) {
+	for name, value := range unknownMembers(opaque) {
+		if name == "images" {
+			shape.Media(name, value, add)
+		}
+	}
+}
+
+// addRepeated adds the calls that LangChain keeps as the provider sent them, if the message does not have them too.
+func addRepeated(m llm.Message, add func(format string, args ...any)) {
+	for name, value := range unknownMembers(m.Opaque) {
+		for inner, calls := range tree.Members(value) {
+			if name == "additional_kwargs" && (inner == "tool_calls" || inner == "function_call") && !message.IsEmpty(calls) &&
+				(calls[0] != '[' && calls[0] != '{' || message.HasOtherCalls(calls, []llm.Message{m})) {
+				add("the message has calls that are not read, as %q in %q", inner, name)
+			}
+		}
+		if name == "tool_call_chunks" && message.HasOtherCalls(value, []llm.Message{m}) {
+			add("the message has calls that are not read, as %q", name)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func addCall(call llm.ToolCall, add func(format string, args ...any)) {
 	if call.ProviderExecuted || call.Opaque == nil { // the other members are the provider's own
 		return
 	}
-	names := []string{"text"}
+	names := []string{"text", "block_input"} // the latter of LangChain
 	if call.Arguments == "" || call.Arguments == "{}" || call.Arguments == "null" {
 		names = append(names, message.ArgumentMembers...)
 	}

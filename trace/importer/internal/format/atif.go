@@ -171,7 +171,7 @@ func (t *atif) content(r *record, path string, raw json.RawMessage) (parts []llm
 		switch kind := tree.Scalar(part, "type"); {
 		case kind == "text" && isText:
 			parts = append(parts, llm.Text{Text: text, Opaque: tree.Without(part, "type", "text")})
-		case kind == "image" && isFile:
+		case kind == "image" && isFile && message.AreStrings(tree.Member(part, "source"), "media_type"):
 			m := message.Image(file, tree.Without(part, "type"))
 			m.MediaType = cmp.Or(tree.Scalar(part, "source", "media_type"), m.MediaType)
 			parts = append(parts, m)

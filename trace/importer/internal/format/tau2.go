@@ -150,7 +150,9 @@ func tau2Content(m json.RawMessage) []llm.Part {
 	switch {
 	case tree.IsNull(content) || ok && text == "":
 		return nil
-	case !ok || tree.IsTrue(m, "is_audio"):
+	case !ok:
+		return []llm.Part{message.Unknown("tau2.content", string(content))}
+	case tree.IsTrue(m, "is_audio"):
 		return []llm.Part{message.Unknown("tau2.audio", string(content))}
 	}
 	return []llm.Part{llm.Text{Text: text}}

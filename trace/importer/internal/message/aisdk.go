@@ -147,6 +147,9 @@ func sdkFile(kind string, part json.RawMessage) (m llm.Media, ok bool) {
 	default:
 		return m, false
 	}
+	if !AreStrings(part, "url", "data", "image", "mediaType", "mimeType", "filename") {
+		return m, false
+	}
 	f := tree.Fields{Object: part}
 	_, _ = f.Text("type")
 	url, data, mediaType := "", "", ""

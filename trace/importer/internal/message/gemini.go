@@ -74,7 +74,9 @@ func (r *Reader) geminiPart(part json.RawMessage) llm.Part {
 	case kind == "function_response" && isFunction(value):
 		return r.FunctionResponse(value, rest.JSON())
 	case kind == "inline_data", kind == "file_data":
-		return blob(value, rest.JSON())
+		if m, ok := blob(kind, value, rest.JSON()); ok {
+			return m
+		}
 	case kind == "" && rest == nil:
 		return nil
 	}
@@ -161,19 +163,25 @@ func (r *Reader) FunctionResponse(raw, rest json.RawMessage) llm.ToolResult {
 	return res
 }
 
-func blob(raw, rest json.RawMessage) llm.Part {
-	m := llm.Media{MediaType: tree.Scalar(tree.Field(raw, "mime_type")), Name: tree.Scalar(tree.Field(raw, "display_name")), URL: tree.Scalar(tree.Field(raw, "file_uri")), Opaque: rest}
-	data := tree.Scalar(tree.Field(raw, "data"))
-	if data == "" {
-		return m
+// blob reads a Blob or a FileData; ok is false if llm.Media cannot represent it.
+func blob(name string, raw, rest json.RawMessage) (m llm.Media, ok bool) {
+	known := []string{"mime_type", "display_name", "file_uri", "data"}
+	for _, name := range known {
+		if value := tree.Field(raw, name); !tree.IsNull(value) && !tree.IsText(value) {
+			return m, false
+		}
 	}
-	// Python writes the base64url alphabet, the API the standard one.
-	b, err := base64.StdEncoding.DecodeString(strings.NewReplacer("-", "+", "_", "/").Replace(data))
-	if err != nil {
-		return Unknown("gemini.inline_data", string(raw))
+	m = llm.Media{MediaType: tree.Scalar(tree.Field(raw, "mime_type")), Name: tree.Scalar(tree.Field(raw, "display_name")), URL: tree.Scalar(tree.Field(raw, "file_uri"))}
+	if data := tree.Scalar(tree.Field(raw, "data")); data != "" {
+		// Python writes the base64url alphabet, the API the standard one.
+		b, err := base64.StdEncoding.DecodeString(strings.NewReplacer("-", "+", "_", "/").Replace(data))
+		if err != nil {
+			return m, false
+		}
+		m.Data = b
 	}
-	m.Data = b
-	return m
+	m.Opaque = otherMembers(rest, name, raw, known...)
+	return m, m.URL != "" || m.Data != nil
 }
 
 // KeepIDs gives the calls and results of a request of Gemini the ids that they have in its body, if

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
@@ -164,15 +165,19 @@ func standardBlocks(content json.RawMessage, calls []langChainCall) (rest json.R
 	var list tree.List
 	all = calls
 	for _, block := range tree.Elements(content) {
-		switch kind := tree.Scalar(block, "type"); {
-		case (kind == "tool_call" || kind == "invalid_tool_call") && AreStrings(block, "id", "name") && tree.Member(block, "name") != nil:
+		kind := tree.Scalar(block, "type")
+		call, isCall := blockCall(kind, block)
+		switch {
+		case isCall:
 			found = true
-			call := langChainCall{block, tree.Member(block, "id"), tree.Member(block, "name"), tree.Member(block, "args")}
 			same := func(c langChainCall) bool {
 				return tree.String(c.id) == tree.String(call.id) && tree.String(c.name) == tree.String(call.name)
 			}
-			if !slices.ContainsFunc(calls, same) {
+			switch i := slices.IndexFunc(calls, same); {
+			case i < 0:
 				all = append(all[:len(all):len(all)], call)
+			case kind != "custom_tool_call" && !sameArguments(call.args, calls[i].args):
+				list.Add(block) // which is reported
 			}
 		case kind == "non_standard" && tree.Scalar(block, "value", "type") != "":
 			found = true
@@ -185,6 +190,28 @@ func standardBlocks(content json.RawMessage, calls []langChainCall) (rest json.R
 		return content, calls, false
 	}
 	return list.JSON(), all, true
+}
+
+// blockCall returns a content block of LangChain 1, or an item of Responses among the content, as a call.
+func blockCall(kind string, block json.RawMessage) (call langChainCall, ok bool) {
+	id, args := "id", "args"
+	switch kind {
+	case "tool_call", "invalid_tool_call":
+	case "function_call":
+		id, args = "call_id", "arguments"
+	case "custom_tool_call":
+		id, args = "call_id", "input"
+	default:
+		return call, false
+	}
+	call = langChainCall{tree.Without(block, id, "name", args), tree.Member(block, id), tree.Member(block, "name"), tree.Member(block, args)}
+	return call, AreStrings(block, id, "name") && call.name != nil
+}
+
+// sameArguments reports whether two values are the same arguments, possibly as a text. An empty value is that of a
+// streaming response whose arguments are elsewhere.
+func sameArguments(a, b json.RawMessage) bool {
+	return IsEmpty(a) || jsonval.Equal(tree.String(a), tree.String(b)) || jsonval.EqualDecoded(tree.String(a), tree.String(b))
 }
 
 // isPlain reports whether the members of a message are those that Plain returns for this role.
@@ -232,6 +259,12 @@ func langChainCalls(m *tree.Index, kwargs json.RawMessage) (calls []langChainCal
 			if x.Read(c); !x.AreStrings("id", "name", "type") || tree.IsNull(x.Member("name")) {
 				return nil, nil // the message keeps them as members, which are reported
 			}
+			same := func(other langChainCall) bool {
+				return string(x.Member("id")) == string(other.id) && string(x.Member("name")) == string(other.name) && string(x.Member("args")) == string(other.args)
+			}
+			if name == "invalid_tool_calls" && slices.ContainsFunc(calls, same) {
+				continue
+			}
 			calls = append(calls, langChainCall{c, x.Member("id"), x.Member("name"), x.Member("args")})
 		}
 		if len(list) > 0 && list[0] == '[' {
@@ -243,7 +276,7 @@ func langChainCalls(m *tree.Index, kwargs json.RawMessage) (calls []langChainCal
 	}
 	for _, c := range tree.Elements(kwargs, "tool_calls") {
 		call := langChainCall{tree.Without(c, "function"), tree.Member(c, "id"), tree.Member(c, "function", "name"), tree.Member(c, "function", "arguments")}
-		if call.name == nil || tree.Without(tree.Member(c, "function"), "name", "arguments") != nil || !AreStrings(c, "id") {
+		if !tree.IsText(call.name) || tree.Without(tree.Member(c, "function"), "name", "arguments") != nil || !AreStrings(c, "id") {
 			call = langChainCall{raw: c}
 		}
 		calls = append(calls, call)
@@ -309,14 +342,18 @@ func (c *langChainCall) block(other json.RawMessage) json.RawMessage {
 	o.Text("type", "tool_use")
 	o.Add("id", c.id)
 	o.Add("name", c.name)
-	o.Add("input", c.args)
+	args := c.args
+	if object := tree.Embedded(args); len(object) > 0 && object[0] == '{' {
+		args = object
+	}
+	o.Add("input", args)
 	for _, object := range []json.RawMessage{c.raw, other} {
 		for key, value := range tree.Members(object) {
 			switch {
 			case slices.Contains([]string{"type", "id", "name", "args"}, key):
 			case key != "input":
 				o.Add(key, value)
-			case string(value) != string(c.args) && len(value) > len(`{}`):
+			case !sameArguments(value, c.args):
 				o.Add("block_input", value)
 			}
 		}

@@ -429,7 +429,7 @@ func areUnknown(parts []llm.Part) bool {
 func (r *Reader) toolCall(d *jsonio.Dec) llm.ToolCall {
 	var c llm.ToolCall
 	var rest tree.Object
-	var isObject, hasID, hasType, hasArguments bool
+	var isObject, hasID, hasType, hasArguments bool // the last of any type
 	nameOnly := false
 	for key := range d.Members() {
 		switch {
@@ -437,8 +437,12 @@ func (r *Reader) toolCall(d *jsonio.Dec) llm.ToolCall {
 			c.ID, hasID = stringOrNull(d), true
 		case key == "function" && d.Peek() == '"': // Inspect; the arguments are a member of the call
 			c.Name, nameOnly = d.String(), true
-		case key == "arguments" && isArguments(d):
-			c.Arguments, hasArguments = arguments(d), true
+		case key == "arguments":
+			if hasArguments = true; isArguments(d) {
+				c.Arguments = arguments(d)
+				continue
+			}
+			rest.Raw(key, d.Raw())
 		case key == "function", key == "custom":
 			var others tree.Object
 			others, isObject = function(d, &c)

@@ -1,8 +1,9 @@
-// Package shape finds the values in responses of models, and in the events of streams, that have another type of
+// Package shape finds the values in responses of models, in events of streams and in media that have another type of
 // JSON than the API of the provider has. Codecs, which are tolerant, skip such values.
 package shape
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -24,6 +25,7 @@ type (
 	either []any            // the first one that begins as the value does counts
 	must   struct{ be any } // a member that is never missing nor null
 	some   struct{ be any } // a member that is never null
+	about  struct{ be any } // a member that is no content: an object with only such members has none
 )
 
 const (
@@ -87,6 +89,7 @@ func (w *walker) find(shape any, data json.RawMessage) {
 type walker struct {
 	text json.RawMessage
 	d    jsonio.Dec
+	root string // what the value itself is, if it is not a response
 	path []step
 	// needs is true for a protocol with members that are never missing; only those with types of events have some.
 	needs bool
@@ -123,7 +126,7 @@ func (w *walker) wrong(want string) {
 
 func (w *walker) place() string {
 	if len(w.path) == 0 {
-		return "the response"
+		return cmp.Or(w.root, "the response")
 	}
 	var place []byte
 	for n, s := range w.path {
@@ -149,6 +152,8 @@ func (w *walker) value(shape any) {
 		w.notNull(s.be)
 	case some:
 		w.notNull(s.be)
+	case about:
+		w.value(s.be)
 	case either:
 		at := max(0, slices.IndexFunc(s, func(one any) bool { return one == nil || begins(one) == c }))
 		w.value(s[at])
@@ -238,7 +243,9 @@ func (w *walker) object(o object) {
 		if _, ok := shape.(must); ok {
 			needed = append(needed, name)
 		}
-		read = true
+		if _, isAbout := shape.(about); !isAbout {
+			read = true
+		}
 		w.path[last].name = name
 		w.value(shape)
 	}
