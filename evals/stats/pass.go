@@ -34,7 +34,7 @@ func (s *Sample) pass(k int, of func(n, c int) float64) (*Sample, error) {
 		}
 		rows[i] = asOne(runs, of(len(runs), c))
 	}
-	return arrange(rows), nil
+	return s.computed(rows), nil
 }
 
 // PassAt returns the means of [Sample.PassAtK] for all k from 1 to [Sample.FewestEpochs], in

@@ -54,12 +54,16 @@ func TestWilsonInverts(t *testing.T) {
 
 func TestWilsonRefuses(t *testing.T) {
 	s := sample(t, []float64{1, 0}, []float64{0, 0.5})
-	for _, f := range []func(float64) (stats.Interval, error){s.Wilson, s.ClusterWilson} {
-		_, err := f(0.95)
-		fails(t, "no rate", err, `case "001", epoch 1`, "0.5 is not 0 or 1")
-		if !errors.Is(err, stats.ErrNotBinary) {
-			t.Errorf("got %v, want ErrNotBinary", err)
-		}
+	_, err := s.Wilson(0.95)
+	fails(t, "no successes", err, `case "001", epoch 1`, "0.5 is not 0 or 1")
+	if !errors.Is(err, stats.ErrNotBinary) {
+		t.Errorf("got %v, want ErrNotBinary", err)
+	}
+	s = sample(t, []float64{1, 0}, []float64{0, 1.5})
+	_, err = s.ClusterWilson(0.95)
+	fails(t, "no rate", err, `case "001", epoch 1`, "1.5 is not between 0 and 1")
+	if !errors.Is(err, stats.ErrNotRate) {
+		t.Errorf("got %v, want ErrNotRate", err)
 	}
 	s = singles(t, 1, 0)
 	for _, f := range []func(float64) (stats.Interval, error){s.Wilson, s.ClusterWilson} {
@@ -68,34 +72,118 @@ func TestWilsonRefuses(t *testing.T) {
 	}
 }
 
-// TestClusterWilson is worked out on paper where the clusters are of 4 equal runs: the
-// design effect is 4·(N−1)/N · C/(C−1) with N = 4·C; here C = 20 and N = 80, so that
-// it is 79/19. The rate is 5/20.
 func TestClusterWilson(t *testing.T) {
+	wilson := func(n, c int) stats.Interval { return must(singles(t, runs(n, c)...).Wilson(0.95))(t) }
+	got := func(s *stats.Sample) stats.Interval { return must(s.ClusterWilson(0.95))(t) }
 	equal := make([][]float64, 20)
-	single := make([]float64, 20)
 	for i := range equal {
+		v := 0.0
 		if i < 5 {
-			single[i] = 1
+			v = 1
 		}
-		equal[i] = []float64{single[i], single[i], single[i], single[i]}
+		equal[i] = []float64{v, v, v, v}
 	}
-	ratio := 1.990450 / 2.093024 // Student's t of 79 and 19 degrees of freedom
-	n := 80.0 / (79.0 / 19.0) * ratio * ratio
-	z := 1.959964
-	mid, half := 0.25+z*z/2/n, z*math.Sqrt(0.25*0.75/n+z*z/4/n/n)
-	want := stats.Interval{Low: (mid - half) / (1 + z*z/n), High: (mid + half) / (1 + z*z/n)}
-	near(t, "equal runs", must(sample(t, equal...).ClusterWilson(0.95))(t), want, 1e-6)
+	near(t, "equal runs count once", got(sample(t, equal...)), wilson(20, 5), 1e-9)
+	near(t, "each row a cluster", got(singles(t, runs(20, 5)...)), wilson(20, 5), 1e-12)
 
-	s := singles(t, single...)
-	near(t, "each row a cluster", must(s.ClusterWilson(0.95))(t), must(s.Wilson(0.95))(t), 1e-12)
+	// The mean is 5/8 over cases. On paper: case means 1, 1/4 and 5/8 more and less than that by
+	// 3/8 have the squared error 2·(3/8)²/(2·3), so that there are 1 + (15/64)/(3/64) = 6 trials, and
+	// with Student's t of 5 and 2 degrees of freedom fewer.
+	ratio := 2.5705818 / 4.3026527
+	n, p, z := 1+5*ratio*ratio, 0.625, 1.9599640
+	mid, half := p+z*z/2/n, z*math.Sqrt(p*(1-p)/n+z*z/4/n/n)
+	want := stats.Interval{Low: (mid - half) / (1 + z*z/n), High: (mid + half) / (1 + z*z/n)}
+	near(t, "unequal runs", got(sample(t, runs(2, 2), runs(4, 1), runs(8, 5))), want, 1e-6)
 
 	// Runs of a case that are more different than those of two cases count as independent.
-	s = sample(t, []float64{0, 1}, []float64{1, 0}, []float64{0, 1})
-	near(t, "opposites", must(s.ClusterWilson(0.95))(t), must(singles(t, runs(6, 3)...).Wilson(0.95))(t), 1e-12)
-
+	near(t, "opposites", got(sample(t, []float64{0, 1}, []float64{1, 0}, []float64{0, 1})), wilson(6, 3), 1e-12)
 	for _, v := range []float64{0, 1} {
-		s = sample(t, []float64{v, v}, []float64{v, v, v}, []float64{v})
-		near(t, "all equal", must(s.ClusterWilson(0.9))(t), must(singles(t, runs(3, int(3*v))...).Wilson(0.9))(t), 1e-12)
+		near(t, "all equal", got(sample(t, []float64{v, v}, []float64{v, v, v}, []float64{v})), wilson(3, int(3*v)), 1e-12)
 	}
+
+	// pass^1 is the mean.
+	s := sample(t, runs(4, 1), runs(4, 4), runs(4, 0), runs(4, 3))
+	near(t, "pass^1", must(must(s.PassHatK(1))(t).ClusterWilson(0.95))(t), got(s), 1e-12)
+}
+
+// TestTangoInverts compares the ends with their definition: the differences from which the observed
+// one is z standard errors away, at the most likely shares with that difference, found by search.
+func TestTangoInverts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lost, won, same := rapid.IntRange(0, 20).Draw(t, "lost"), rapid.IntRange(0, 20).Draw(t, "won"), rapid.IntRange(2, 40).Draw(t, "same")
+		n := float64(lost + won + same)
+		base := append(repeat(lost, 1, won, 0), repeat(same, 1, 0, 0)...)
+		other := append(repeat(lost, 0, won, 1), repeat(same, 1, 0, 0)...)
+		i := must(stats.Tango(singles(t, base...), singles(t, other...), 0.95))(t)
+		observed := float64(won-lost) / n
+		if i.Low < -1 || i.High > 1 || i.Low > observed || i.High < observed {
+			t.Fatalf("%v is not an interval of the difference %v", i, observed)
+		}
+		for _, d := range []float64{i.Low, i.High} {
+			likelihood := func(q float64) float64 { // of the share of lost pairs
+				term := func(k int, p float64) float64 {
+					if k == 0 {
+						return 0
+					}
+					return float64(k) * math.Log(p)
+				}
+				return term(lost, q) + term(won, q+d) + term(same, 1-2*q-d)
+			}
+			low, high := max(0, -d), (1-d)/2
+			for range 200 { // ternary search
+				a, b := low+(high-low)/3, high-(high-low)/3
+				if likelihood(a) < likelihood(b) {
+					low = a
+				} else {
+					high = b
+				}
+			}
+			variance := (2*low + d - d*d) / n
+			near(t, "squared distance", (observed-d)*(observed-d), 1.9599640*1.9599640*variance, 1e-5)
+		}
+	})
+}
+
+func TestTango(t *testing.T) {
+	tango := func(base, other *stats.Sample) stats.Interval { return must(stats.Tango(base, other, 0.95))(t) }
+	lost := tango(singles(t, 1, 1, 1, 0, 0, 1, 1, 1), singles(t, 0, 0, 1, 1, 0, 1, 1, 1))
+	won := tango(singles(t, 0, 0, 1, 1, 0, 1, 1, 1), singles(t, 1, 1, 1, 0, 0, 1, 1, 1))
+	near(t, "the other direction", stats.Interval{Low: -won.High, High: -won.Low}, lost, 1e-12)
+
+	// Equal runs of a case count once.
+	twice := tango(sample(t, runs(3, 3), runs(2, 2), runs(4, 0), runs(2, 0)), sample(t, runs(2, 0), runs(2, 2), runs(2, 0), runs(3, 3)))
+	near(t, "equal runs", twice, tango(singles(t, 1, 1, 0, 0), singles(t, 0, 1, 0, 1)), 1e-9)
+
+	// Without any change, the interval is as wide as that of no event.
+	same := tango(singles(t, runs(20, 10)...), singles(t, runs(20, 10)...))
+	z2 := 1.9599640 * 1.9599640
+	near(t, "no change", same, stats.Interval{Low: -z2 / (20 + z2), High: z2 / (20 + z2)}, 1e-6)
+
+	_, err := stats.Tango(singles(t, 2, 1), singles(t, 1, 1), 0.95)
+	fails(t, "no rate", err, "not between 0 and 1")
+	_, err = stats.Tango(singles(t, 1), singles(t, 1), 0.95)
+	fails(t, "one cluster", err, "too few")
+	_, err = stats.Tango(singles(t, 1), must(stats.New([]stats.Row{{Case: "z"}}))(t), 0.95)
+	fails(t, "no common case", err, "no case is in both")
+}
+
+// TestUnpairedRates compares with table II of Newcombe, "Interval estimation for the difference
+// between independent proportions: comparison of eleven methods", Statistics in Medicine 17, 1998,
+// method 10.
+func TestUnpairedRates(t *testing.T) {
+	for _, c := range []struct {
+		a, m, b, n int
+		want       stats.Interval
+	}{
+		{56, 70, 48, 80, stats.Interval{Low: 0.0524, High: 0.3339}},
+		{9, 10, 3, 10, stats.Interval{Low: 0.1705, High: 0.8090}},
+		{10, 10, 0, 20, stats.Interval{Low: 0.6791, High: 1}},
+		{5, 56, 0, 29, stats.Interval{Low: -0.0381, High: 0.1926}},
+	} {
+		near(t, "interval", must(stats.UnpairedRates(c.b, c.n, c.a, c.m, 0.95))(t), c.want, 5e-5)
+	}
+	_, err := stats.UnpairedRates(3, 2, 0, 0, 0.95)
+	fails(t, "successes", err, "3 successes in 2 trials")
+	_, err = stats.UnpairedRates(1, 2, 1, 2, 0)
+	fails(t, "level", err, "interval of level 0")
 }

@@ -45,10 +45,10 @@ func (s *Sample) Bootstrap(level float64, r Resampling) (Interval, error) {
 	if err = cmp.Or(wrong, err); err != nil {
 		return Interval{}, err
 	}
-	const rounding = 1e-9 // 0.9 is not exact in binary
-	k := int(float64(n+1)*tail + rounding)
+	const slack = 1e-9 // 0.9 is not exact in binary
+	k := int(float64(n+1)*tail + slack)
 	if k < 1 {
-		return Interval{}, fmt.Errorf("bootstrap interval of level %v with %d resamples: it needs %v at least", level, n, math.Ceil(1/tail-rounding)-1)
+		return Interval{}, fmt.Errorf("bootstrap interval of level %v with %d resamples: it needs %v at least", level, n, math.Ceil(1/tail-slack)-1)
 	}
 	if len(s.clusters) < 2 {
 		return Interval{}, fmt.Errorf("bootstrap of one cluster: %w: score at least two", ErrTooFew)
@@ -157,9 +157,7 @@ func (s *Sample) SignFlip(r Resampling) (Permutation, error) {
 			sums = append(sums, sum)
 		}
 	}
-	const rounding = 1e-12 // of the sum of all distances
-	value := func(x float64) float64 { return x }
-	bound := math.Abs(total(sums, value)) - rounding*total(sums, math.Abs)
+	bound := math.Abs(total(sums, itself)) - rounding*total(sums, math.Abs)
 	if len(sums) < bits.Len(uint(m)) {
 		return Permutation{P: math.Ldexp(float64(countFar(sums, 0, bound)), -len(sums)), Exact: true}, nil
 	}

@@ -57,6 +57,7 @@ type Sample struct {
 	rows     []Row   // by cluster, case and epoch
 	cases    [][]Row // parts of rows
 	clusters [][]Row // parts of rows
+	runs     int     // number of scored runs; more than rows if a row is computed from several
 }
 
 // New returns the sample of rows and keeps no reference to them. All statistics add the rows by
@@ -98,6 +99,7 @@ func arrange(rows []Row) *Sample {
 		rows:     rows,
 		cases:    split(rows, func(r Row) string { return r.Case }),
 		clusters: split(rows, func(r Row) string { return r.Cluster }),
+		runs:     len(rows),
 	}
 }
 
@@ -138,7 +140,14 @@ func (s *Sample) CaseMeans() *Sample {
 	for i, runs := range s.cases {
 		rows[i] = asOne(runs, mean(runs))
 	}
-	return arrange(rows)
+	return s.computed(rows)
+}
+
+// computed returns the sample of rows that were computed from the runs of s.
+func (s *Sample) computed(rows []Row) *Sample {
+	c := arrange(rows)
+	c.runs = s.runs
+	return c
 }
 
 // asOne returns the row that represents the runs of a case.

@@ -1,0 +1,320 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// DropTest finds a mean that got worse: the difference is Least or more, and its probability by
+// [Within] is below Alpha.
+type DropTest struct {
+	Alpha float64 // one-sided level; 0 means 0.05
+	Least float64 // smallest change that counts
+	Rise  bool    // a higher mean is worse
+}
+
+func (t DropTest) alpha() float64 { return cmp.Or(t.Alpha, 0.05) }
+
+// worse returns by how much a difference, other − base, is worse.
+func (t DropTest) worse(difference float64) float64 {
+	if t.Rise {
+		return difference
+	}
+	return -difference
+}
+
+// finds reports whether the test finds that the runs of the other sample are worse.
+func (t DropTest) finds(s strata, cases int) bool {
+	// A simulation computes many tests, therefore each is normal where an exact one takes longer than this.
+	const operations, assignments = 2e5, 2e3
+	if t.worse(s.difference()/float64(cases)) < t.Least-rounding {
+		return false
+	}
+	s = s.varying()
+	var w WithinTest
+	if g, ok := s.grid(operations); ok && len(s) > 0 {
+		w = g.test()
+	} else if s.assignments() <= assignments {
+		w = s.enumerate()
+	} else {
+		w = s.normal()
+	}
+	if t.Rise {
+		return w.Higher < t.alpha()
+	}
+	return w.Lower < t.alpha()
+}
+
+// Simulator draws runs that vary as those of its samples do, to tell what a [DropTest] of such runs
+// finds. It is safe for concurrent use.
+//
+// Where all values are 0 or 1, the rate of a case has the distribution that its runs leave: beta
+// with s+κ·p and f+κ·(1−p) for s successes and f failures, where p is the mean over cases plus half a
+// success and κ = 1/ICC−1. ICC is the correlation of the runs of a case, by the analysis of variance (Donner, "A
+// review of inference procedures for the intraclass correlation coefficient in the one-way random
+// effects model", International Statistical Review 54, 1986), 0 without a case of two runs. A drop
+// of the mean reduces the rate of each case in proportion. Otherwise a value is the mean
+// of its case plus a residual of any case, times √(k/(k−1)) for k runs, and a drop moves all
+// values.
+type Simulator struct {
+	cases     []simulated
+	binary    bool
+	residuals []float64
+	mean      float64 // expected, of the mean over cases
+	spread    float64 // of all values
+}
+
+// simulated is a case.
+type simulated struct {
+	base, other int // numbers of runs
+	mean        float64
+	a, b        float64 // parameters of the distribution of the rate; 0 and 0 if it is mean
+}
+
+// NewSimulator returns the simulator of samples that have the same cases. The function runs returns
+// the numbers of runs of a case in the base and in the other sample of a simulated test, each 1 or
+// more. There must be a case with two runs in all samples together, or values of 0 and 1.
+func NewSimulator(samples []*Sample, runs func(name string) (base, other int)) (*Simulator, error) {
+	values := map[string][]float64{}
+	var names []string
+	for _, s := range samples {
+		for _, c := range s.cases {
+			name := c[0].Case
+			if values[name] == nil {
+				names = append(names, name)
+			}
+			for _, r := range c {
+				values[name] = append(values[name], r.Value)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("simulation of no case: %w", ErrTooFew)
+	}
+	s := &Simulator{binary: true}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, name := range names {
+		c := simulated{mean: total(values[name], itself) / float64(len(values[name]))}
+		if c.base, c.other = runs(name); c.base < 1 || c.other < 1 {
+			return nil, fmt.Errorf("simulation of case %q with %d and %d runs: want 1 or more", name, c.base, c.other)
+		}
+		k := float64(len(values[name]))
+		for _, v := range values[name] {
+			low, high = min(low, v), max(high, v)
+			s.binary = s.binary && (v == 0 || v == 1)
+			if k > 1 {
+				s.residuals = append(s.residuals, (v-c.mean)*math.Sqrt(k/(k-1)))
+			}
+		}
+		s.cases = append(s.cases, c)
+	}
+	s.spread = high - low
+	if s.binary {
+		s.rates(names, values)
+	} else if len(s.residuals) == 0 {
+		return nil, fmt.Errorf("simulation of runs: %w runs of a case to know how they vary: score each case twice", ErrTooFew)
+	}
+	s.mean = total(s.cases, simulated.expected) / float64(len(s.cases))
+	return s, nil
+}
+
+// expected returns the mean of the distribution of the case.
+func (c simulated) expected() float64 {
+	if c.a+c.b > 0 {
+		return c.a / (c.a + c.b)
+	}
+	return c.mean
+}
+
+// rates sets the distributions of the rates.
+func (s *Simulator) rates(names []string, values map[string][]float64) {
+	n := float64(len(s.cases))
+	p := (total(s.cases, func(c simulated) float64 { return c.mean }) + 0.5) / (n + 1)
+	weight := 0.0 // κ
+	icc := s.icc(names, values)
+	if icc > 0 {
+		weight = 1/icc - 1
+	}
+	for i := range s.cases {
+		c := &s.cases[i]
+		k := float64(len(values[names[i]]))
+		if icc == 0 {
+			c.mean = p
+			continue
+		}
+		c.a, c.b = c.mean*k+weight*p, (1-c.mean)*k+weight*(1-p)
+	}
+}
+
+// icc returns the correlation of the runs of a case, from 0 to 1.
+func (s *Simulator) icc(names []string, values map[string][]float64) float64 {
+	var all, squares, within, sum float64
+	for i, name := range names {
+		k := float64(len(values[name]))
+		all += k
+		squares += k * k
+		sum += k * s.cases[i].mean
+		within += k * s.cases[i].mean * (1 - s.cases[i].mean)
+	}
+	cases := float64(len(names))
+	if cases < 2 || all == cases {
+		return 0
+	}
+	between := 0.0
+	for i, name := range names {
+		d := s.cases[i].mean - sum/all
+		between += float64(len(values[name])) * d * d
+	}
+	between /= cases - 1
+	within /= all - cases
+	runs := (all - squares/all) / (cases - 1)
+	if d := between + (runs-1)*within; d > 0 {
+		return min(1, max(0, (between-within)/d))
+	}
+	return 0
+}
+
+// most returns the largest possible drop.
+func (s *Simulator) most(t DropTest) float64 {
+	switch {
+	case !s.binary:
+		return max(s.spread, 2*t.Least, 1e-9) * 4
+	case t.Rise:
+		return 1 - s.mean
+	}
+	return s.mean
+}
+
+// Power returns the probability that the test finds this drop, by so many simulations of random
+// seed, or for many cases by the normal distribution. A drop of 0 gives the probability of a false
+// alarm. It returns an error for a drop that is impossible.
+func (s *Simulator) Power(t DropTest, drop float64, r Resampling) (float64, error) {
+	draws, rng, err := r.start()
+	if err != nil {
+		return 0, err
+	}
+	if !(drop >= 0 && drop <= s.most(t)) {
+		return 0, fmt.Errorf("a drop of %v of a mean of %.4g: want 0 to %.4g", drop, s.mean, s.most(t))
+	}
+	if len(s.cases) >= manyCases {
+		return s.normalPower(t, drop), nil
+	}
+	found := 0
+	for range draws {
+		if t.finds(s.draw(t, drop, rng), len(s.cases)) {
+			found++
+		}
+	}
+	return float64(found) / float64(draws), nil
+}
+
+// Smallest returns the smallest drop that the test finds with this probability. ok is false if it
+// finds no drop so often.
+func (s *Simulator) Smallest(t DropTest, power float64, r Resampling) (drop float64, ok bool, err error) {
+	low, high := 0.0, s.most(t)
+	if p, err := s.Power(t, high, r); err != nil || p < power {
+		return 0, false, err
+	}
+	const digits = 12 // binary; the simulations are not more exact
+	for range digits {
+		mid := (low + high) / 2
+		p, err := s.Power(t, mid, r)
+		if err != nil {
+			return 0, false, err
+		}
+		if p < power {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return high, true, nil
+}
+
+// draw draws the runs of both samples.
+func (s *Simulator) draw(t DropTest, drop float64, rng *rand.Rand) strata {
+	list := make(strata, len(s.cases))
+	for i, c := range s.cases {
+		v := make([]float64, c.base+c.other)
+		list[i] = stratum{v, c.base}
+		if !s.binary {
+			for j := range v {
+				v[j] = c.mean + s.residuals[rng.IntN(len(s.residuals))]
+				if j >= c.base {
+					v[j] -= t.worse(-drop)
+				}
+			}
+			continue
+		}
+		rate := c.rate(rng)
+		for j := range v {
+			if j == c.base {
+				rate = s.dropped(t, rate, drop)
+			}
+			if rng.Float64() < rate {
+				v[j] = 1
+			}
+		}
+	}
+	return list
+}
+
+func (c simulated) rate(rng *rand.Rand) float64 {
+	switch {
+	case c.a+c.b == 0:
+		return c.mean
+	case c.a == 0 || c.b == 0:
+		return c.expected()
+	}
+	return distuv.Beta{Alpha: c.a, Beta: c.b, Src: rng}.Rand()
+}
+
+// dropped returns the rate of a case after a drop of the mean.
+func (s *Simulator) dropped(t DropTest, rate, drop float64) float64 {
+	if drop == 0 {
+		return rate
+	}
+	if t.Rise {
+		return 1 - (1-rate)*(1-drop/(1-s.mean))
+	}
+	return rate * (1 - drop/s.mean)
+}
+
+// normalPower returns the power for many cases: the difference is normal around the drop, and the
+// test finds it beyond the quantile with the variance of the assignments ([stratum.variance]).
+func (s *Simulator) normalPower(t DropTest, drop float64) float64 {
+	var assigned, actual float64 // variances of the sum
+	for _, c := range s.cases {
+		n, m := float64(c.base), float64(c.other)
+		base, other, gap := s.variances(c, t, drop)
+		actual += base/n + other/m
+		assigned += ((n*base+m*other)/(n+m) + gap*gap*n*m/(n+m)/(n+m-1)) * (1/n + 1/m)
+	}
+	k := float64(len(s.cases))
+	needed := max(t.Least, -distuv.UnitNormal.Quantile(t.alpha())*math.Sqrt(assigned)/k)
+	return distuv.UnitNormal.CDF((drop - needed) / max(math.Sqrt(actual)/k, rounding))
+}
+
+// variances returns the expected variances of a run of a case in both samples, and the change of its
+// mean.
+func (s *Simulator) variances(c simulated, t DropTest, drop float64) (base, other, gap float64) {
+	if !s.binary {
+		square := total(s.residuals, func(v float64) float64 { return v * v }) / float64(len(s.residuals))
+		return square, square, drop
+	}
+	// For a rate x of a case, p is the mean of x, and square that of x².
+	p := c.expected()
+	square := p * p
+	if n := c.a + c.b; n > 0 {
+		square = p * (c.a + 1) / (n + 1)
+	}
+	// A rate a + b·x has the variance of a run (a+bx)(1−a−bx).
+	a := s.dropped(t, 0, drop)
+	b := s.dropped(t, 1, drop) - a
+	after := a + b*p
+	return p - square, after - (a*a + 2*a*b*p + b*b*square), p - after
+}
