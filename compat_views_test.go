@@ -816,14 +816,13 @@ func viewResult(t *testing.T, r *evals.Result) map[string]any {
 	for _, u := range r.Unreadable {
 		unreadable = append(unreadable, values{u.File, u.Line})
 	}
-	const seed = 1
-	f := got(r.Summary(seed))(t, "figures")
+	f := got(r.Summary(nil))(t, "figures")
 	for _, name := range slices.Sorted(maps.Keys(f.Metrics)) {
 		m := f.Metrics[name]
+		over := m.MeanOfRuns
 		metrics = append(metrics, values{
-			formatWord(name), m.N, number(m.Mean), number(m.SE.Naive), number(m.SE.ClusterCR0), number(m.SE.Cluster),
-			interval(m.CI95.T), interval(m.CI95.Wilson), interval(m.CI95.ClusterWilson), interval(m.CI95.Bootstrap),
-			numbers(m.PassHatK), numbers(m.PassAtK), m.Missing, m.Errors,
+			formatWord(name), m.N, number(over.Value), number(over.Naive), number(over.ClusterCR0), number(over.Cluster),
+			interval(over.Wilson), numbers(m.PassHatK), numbers(m.PassAtK), m.Missing, m.Errors,
 		})
 	}
 	return map[string]any{"scorers": len(r.Scorers), "rows": rows, "unreadable": unreadable, "metrics": metrics, "graders": viewUsage(f.Graders)}

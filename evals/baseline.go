@@ -19,8 +19,8 @@ import (
 type Baseline struct {
 	// Scorers are the names of the scorers.
 	Scorers []string
-	// Means are the means of all runs by metric. They are for readers of the file; a gate
-	// computes with the cases.
+	// Means are the means over cases by metric. They are for readers of the file; a gate computes
+	// with the cases.
 	Means map[string]float64
 	// Cases are sorted by name.
 	Cases []baselineCase
@@ -60,7 +60,7 @@ func (r *Result) Baseline(old *Baseline, mustPass []string) (*Baseline, error) {
 			return nil, err
 		}
 		if s != nil {
-			b.Means[metric] = s.Mean()
+			b.Means[metric] = s.CaseMeans().Mean()
 		}
 	}
 	return b, nil

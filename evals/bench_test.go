@@ -87,7 +87,7 @@ func BenchmarkScoreTauAirline(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r := score(b, evals.Input{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }})
-		if _, err := r.Summary(0); err != nil {
+		if _, err := r.Summary(nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func BenchmarkSummary(b *testing.B) {
 	r := reread(b, score(b, file("part", manyRows(b))))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := r.Summary(0); err != nil {
+		if _, err := r.Summary(nil); err != nil {
 			b.Fatal(err)
 		}
 	}

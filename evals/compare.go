@@ -30,13 +30,13 @@ type Comparison struct {
 // Change is the change of one metric. Its values are those of the cases with a score in both
 // sets; a case with several runs counts by their mean.
 type Change struct {
-	Pairs      int         `json:"pairs"`
-	Base       *float64    `json:"base"` // mean
-	New        *float64    `json:"new"`
-	Difference *float64    `json:"difference"` // New − Base
-	SE         pairErrors  `json:"se"`
-	CI95       *[2]float64 `json:"ci95"` // of the difference, with the paired error
-	P          pValues     `json:"p"`
+	Pairs      int        `json:"pairs"`
+	Base       *float64   `json:"base"` // mean
+	New        *float64   `json:"new"`
+	Difference *float64   `json:"difference"` // New − Base
+	SE         pairErrors `json:"se"`
+	CI95       pairBounds `json:"ci95"`
+	P          pValues    `json:"p"`
 	// Discordant counts Regressed and Fixed. It is nil if a score is neither 0 nor 1.
 	Discordant *discordant `json:"discordant"`
 	// Regressed are the cases that passed in the base and fail in the new set; Fixed are the
@@ -55,19 +55,33 @@ type pairErrors struct {
 	Unpaired *float64 `json:"unpaired"` // for sets of different cases
 }
 
+// pairBounds are 95 % intervals of the difference; see package stats.
+type pairBounds struct {
+	// Tango is the score interval, for scores from 0 to 1. The tables show it, or else T.
+	Tango *[2]float64 `json:"tango"`
+	T     *[2]float64 `json:"t"` // with the paired error
+	// Unsuited are the intervals that do not keep their level for rates. It is empty unless all scores are
+	// from 0 to 1.
+	Unsuited []string `json:"unsuited_for_rates,omitempty"`
+}
+
+// Best returns Tango, or else T.
+func (b *pairBounds) Best() *[2]float64 { return cmp.Or(b.Tango, b.T) }
+
 // pValues are the two-sided probabilities of a difference at least as large without a real
 // change; see package stats.
 type pValues struct {
-	// McNemarExact is nil if a case has several runs, cases share a cluster, or a score is
-	// neither 0 nor 1.
+	// McNemarMidP and McNemarExact are nil if a case has several runs, cases share a cluster, or a
+	// score is neither 0 nor 1.
+	McNemarMidP  *float64 `json:"mcnemar_mid_p"`
 	McNemarExact *float64 `json:"mcnemar_exact"`
 	Permutation  *float64 `json:"permutation"` // signs flipped by cluster
 	// Holm is the value of Best, corrected for the number of metrics and of compared sets.
 	Holm *float64 `json:"holm"`
 }
 
-// Best returns McNemarExact, or else Permutation.
-func (p *pValues) Best() *float64 { return cmp.Or(p.McNemarExact, p.Permutation) }
+// Best returns McNemarMidP, or else Permutation.
+func (p *pValues) Best() *float64 { return cmp.Or(p.McNemarMidP, p.Permutation) }
 
 // discordant counts the cases that fail in one set and pass in the other.
 type discordant struct {
@@ -170,7 +184,7 @@ func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
 	if difference == nil {
 		return c, err
 	}
-	c.measure(b.CaseMeans(), n.CaseMeans(), difference, seed)
+	c.measure(b, n, difference, seed)
 	return c, c.classify(b, n)
 }
 
@@ -201,12 +215,16 @@ func pair(base, other *Result, of valueOf) (b, o, difference *stats.Sample, err 
 // measure computes the difference and its uncertainty.
 func (c *Change) measure(base, other, difference *stats.Sample, seed uint64) {
 	c.Pairs = difference.Len()
-	c.Base, c.New, c.Difference = new(base.Mean()), new(other.Mean()), new(difference.Mean())
+	b, o := base.CaseMeans(), other.CaseMeans()
+	c.Base, c.New, c.Difference = new(b.Mean()), new(o.Mean()), new(difference.Mean())
 	c.SE = pairErrors{Paired: known(se(difference.Cluster()))}
-	b, _ := base.Cluster() // without clusters, neither is valid
-	o, _ := other.Cluster()
-	c.SE.Unpaired = known(se(stats.Unpaired(b, o)))
-	c.CI95 = known(ends(t(difference.Cluster())))
+	before, _ := b.Cluster() // without clusters, neither is valid
+	after, _ := o.Cluster()
+	c.SE.Unpaired = known(se(stats.Unpaired(before, after)))
+	c.CI95 = pairBounds{Tango: known(ends(stats.Tango(base, other, level))), T: known(ends(t(difference.Cluster())))}
+	if c.CI95.Tango != nil {
+		c.CI95.Unsuited = []string{"t"}
+	}
 	if flip, err := difference.SignFlip(stats.Resampling{Seed: seed}); err == nil {
 		c.P.Permutation = &flip.P
 	}
@@ -234,8 +252,8 @@ func (c *Change) classify(base, other *stats.Sample) error {
 	if base.Clusters() < base.Len() || other.Len() > c.Pairs {
 		return nil // McNemar's test assumes independent runs
 	}
-	exact, _, err := stats.McNemar(len(c.Regressed), len(c.Fixed))
-	c.P.McNemarExact = &exact
+	exact, midP, err := stats.McNemar(len(c.Regressed), len(c.Fixed))
+	c.P.McNemarExact, c.P.McNemarMidP = &exact, &midP
 	return err
 }
 

@@ -20,7 +20,8 @@ func compared(t *testing.T, base, now string) object {
 // 1, 0 have the mean ¼ and the variance 2.75/3: the paired error is √(2.75/12). Rates of
 // ½ and ¾ have the variances ⅓ and ¼, which makes √(7/48) for others cases. t with three
 // degrees of freedom is 3.18245. Of three that changed, one or fewer one way has the
-// probability (1+3)/8, twice that is 1; all eight signs give sums of 1 or 3.
+// probability (1+3)/8, twice that is 1; mid-p counts the 3 of one by half, twice (1+3/2)/8. All eight
+// signs give sums of 1 or 3. Tango's interval is that of TestTangoInverts.
 func TestCompareByHand(t *testing.T) {
 	got := compared(t, "a/0=1 b/0=0 c/0=0 d/0=1 gone/0=1 was/0=0", "d/0=1 c/0=1 b/0=1 a/0=0 came/0=1")
 	near(t, object{
@@ -28,8 +29,8 @@ func TestCompareByHand(t *testing.T) {
 		"metrics": object{"score": object{
 			"pairs": 4., "base": 0.5, "new": 0.75, "difference": 0.25,
 			"se":         object{"paired": 0.478714, "unpaired": 0.381881},
-			"ci95":       list{-1.273482, 1.773482},
-			"p":          object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
+			"ci95":       object{"t": list{-1.273482, 1.773482}, "tango": list{-0.504687, 0.778338}, "unsuited_for_rates": list{"t"}},
+			"p":          object{"mcnemar_exact": 1., "mcnemar_mid_p": 0.625, "permutation": 1., "holm": 0.625},
 			"discordant": object{"only_base": 1., "only_new": 2.},
 			"regressed":  list{"a"}, "fixed": list{"b", "c"},
 			"missing": object{"base": 0., "new": 0.}, "errors": object{"base": 0., "new": 0.},
@@ -40,7 +41,7 @@ func TestCompareByHand(t *testing.T) {
 // With the sets exchanged every value has the opposite sign.
 func TestCompareSwapped(t *testing.T) {
 	got := compared(t, "d/0=1 c/0=1 b/0=1 a/0=0 came/0=1", "a/0=1 b/0=0 c/0=0 d/0=1")["metrics"].(object)["score"].(object)
-	near(t, object{"difference": -0.25, "ci95": list{-1.773482, 1.273482}, "regressed": list{"b", "c"}, "fixed": list{"a"}},
+	near(t, object{"difference": -0.25, "ci95": object{"t": list{-1.773482, 1.273482}, "tango": list{-0.778338, 0.504687}, "unsuited_for_rates": list{"t"}}, "regressed": list{"b", "c"}, "fixed": list{"a"}},
 		object{"difference": got["difference"], "ci95": got["ci95"], "regressed": got["regressed"], "fixed": got["fixed"]})
 }
 
@@ -52,8 +53,8 @@ func TestCompareEpochs(t *testing.T) {
 		"a/0=0 a/1=0 a/2=1 b/0=1 b/1=1 c/0=1 c/1=1 c/2=0 c/3=1 d/0=1")
 	near(t, object{
 		"pairs": 4., "base": (2./3 + 0.5 + 0 + 1) / 4, "new": (1./3 + 1 + 0.75 + 1) / 4, "difference": (-1./3 + 0.5 + 0.75 + 0) / 4,
-		"se": object{"paired": 0.243848, "unpaired": 0.261041}, "ci95": list{-0.546866, 1.005200},
-		"p":          object{"mcnemar_exact": nil, "permutation": 0.5, "holm": 0.5},
+		"se": object{"paired": 0.243848, "unpaired": 0.261041}, "ci95": object{"t": list{-0.546866, 1.005200}, "tango": list{-0.393597, 0.694382}, "unsuited_for_rates": list{"t"}},
+		"p":          object{"mcnemar_exact": nil, "mcnemar_mid_p": nil, "permutation": 0.5, "holm": 0.5},
 		"discordant": object{"only_base": 1., "only_new": 1.},
 		"regressed":  list{"a"}, "fixed": list{"c"},
 		"missing": object{"base": 0., "new": 0.}, "errors": object{"base": 0., "new": 0.},
@@ -69,29 +70,29 @@ func TestCompareUndefinedValues(t *testing.T) {
 	}{
 		"one pair": {"a/0=1 b/0", `a/0=1 b/0=1 c/0="high"`, object{
 			"pairs": 1., "base": 1., "new": 1., "difference": 0.,
-			"se": object{"paired": nil, "unpaired": nil}, "ci95": nil,
-			"p":          object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
+			"se": object{"paired": nil, "unpaired": nil}, "ci95": object{"t": nil, "tango": nil},
+			"p":          object{"mcnemar_exact": 1., "mcnemar_mid_p": 1., "permutation": 1., "holm": 1.},
 			"discordant": object{"only_base": 0., "only_new": 0.}, "regressed": list{}, "fixed": list{},
 			"missing": object{"base": 1., "new": 0.}, "errors": object{"base": 0., "new": 1.},
 		}},
 		"no pair": {"a/0=1 b/0", "a/0 b/0=1", object{
 			"pairs": 0., "base": nil, "new": nil, "difference": nil,
-			"se": object{"paired": nil, "unpaired": nil}, "ci95": nil,
-			"p":          object{"mcnemar_exact": nil, "permutation": nil, "holm": nil},
+			"se": object{"paired": nil, "unpaired": nil}, "ci95": object{"t": nil, "tango": nil},
+			"p":          object{"mcnemar_exact": nil, "mcnemar_mid_p": nil, "permutation": nil, "holm": nil},
 			"discordant": nil, "regressed": list{}, "fixed": list{},
 			"missing": object{"base": 1., "new": 1.}, "errors": none,
 		}},
 		"no successes": {"a/0=0.5 b/0=1", "a/0=1 b/0=1", object{
 			"pairs": 2., "base": 0.75, "new": 1., "difference": 0.25,
-			"se": object{"paired": 0.25, "unpaired": 0.25}, "ci95": list{-2.926551, 3.426551},
-			"p":          object{"mcnemar_exact": nil, "permutation": 1., "holm": 1.},
+			"se": object{"paired": 0.25, "unpaired": 0.25}, "ci95": object{"t": list{-2.926551, 3.426551}, "tango": list{-0.572025, 0.802133}, "unsuited_for_rates": list{"t"}},
+			"p":          object{"mcnemar_exact": nil, "mcnemar_mid_p": nil, "permutation": 1., "holm": 1.},
 			"discordant": nil, "regressed": list{}, "fixed": list{},
 			"missing": none, "errors": none,
 		}},
 		"all equal": {"a/0=1 b/0=1", "a/0=1 b/0=1", object{
 			"pairs": 2., "base": 1., "new": 1., "difference": 0.,
-			"se": object{"paired": 0., "unpaired": nil}, "ci95": list{0., 0.},
-			"p":          object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
+			"se": object{"paired": 0., "unpaired": nil}, "ci95": object{"t": list{0., 0.}, "tango": list{-0.657620, 0.657620}, "unsuited_for_rates": list{"t"}},
+			"p":          object{"mcnemar_exact": 1., "mcnemar_mid_p": 1., "permutation": 1., "holm": 1.},
 			"discordant": object{"only_base": 0., "only_new": 0.}, "regressed": list{}, "fixed": list{},
 			"missing": none, "errors": none,
 		}},
@@ -133,11 +134,11 @@ func TestCompareClusters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, object{"mcnemar_exact": nil, "permutation": 0.5, "holm": 0.5}, shape(t, c.Metrics["m"].P, nil))
+	near(t, object{"mcnemar_exact": nil, "mcnemar_mid_p": nil, "permutation": 0.5, "holm": 0.5}, shape(t, c.Metrics["m"].P, nil))
 }
 
 // With several metrics the probabilities are corrected for their number: the smallest,
-// two of 2⁶ signs, is tripled, and the next, 2·(1+6)/2⁶, is doubled. A metric without
+// half of two of 2⁶ signs, is tripled, and the next, 2·(1+6)/2⁶, is doubled. A metric without
 // one does not count.
 func TestCompareManyMetrics(t *testing.T) {
 	base, now := map[string]map[string]float64{}, map[string]map[string]float64{}
@@ -157,15 +158,15 @@ func TestCompareManyMetrics(t *testing.T) {
 		got[name] = shape(t, m.P, nil)
 	}
 	near(t, object{
-		"better": object{"mcnemar_exact": 2. / 64, "permutation": 2. / 64, "holm": 6. / 64},
-		"mixed":  object{"mcnemar_exact": nil, "permutation": 14. / 64, "holm": 28. / 64},
-		"same":   object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
-		"old":    object{"mcnemar_exact": nil, "permutation": nil, "holm": nil},
+		"better": object{"mcnemar_exact": 2. / 64, "mcnemar_mid_p": 1. / 64, "permutation": 2. / 64, "holm": 3. / 64},
+		"mixed":  object{"mcnemar_exact": nil, "mcnemar_mid_p": nil, "permutation": 14. / 64, "holm": 28. / 64},
+		"same":   object{"mcnemar_exact": 1., "mcnemar_mid_p": 1., "permutation": 1., "holm": 1.},
+		"old":    object{"mcnemar_exact": nil, "mcnemar_mid_p": nil, "permutation": nil, "holm": nil},
 	}, got)
 }
 
 // Several sets are each compared with the base, and their probabilities corrected together:
-// of 2/64 and 4/8 the smaller is doubled.
+// of 1/64 and 4/8 the smaller is doubled.
 func TestCompareAll(t *testing.T) {
 	one := func(name string, values ...float64) *evals.Result {
 		cases := map[string]map[string]float64{}
@@ -184,8 +185,8 @@ func TestCompareAll(t *testing.T) {
 		got = append(got, shape(t, c.Metrics["m"].P, nil), float64(len(c.OnlyBase)), float64(c.Together))
 	}
 	near(t, object{"all": list{
-		object{"mcnemar_exact": 2. / 64, "permutation": 2. / 64, "holm": 4. / 64}, 0., 2.,
-		object{"mcnemar_exact": nil, "permutation": 0.5, "holm": 0.5}, 4., 2.,
+		object{"mcnemar_exact": 2. / 64, "mcnemar_mid_p": 1. / 64, "permutation": 2. / 64, "holm": 2. / 64}, 0., 2.,
+		object{"mcnemar_exact": nil, "mcnemar_mid_p": nil, "permutation": 0.5, "holm": 0.5}, 4., 2.,
 	}}, object{"all": got})
 	_, err = base.Compare([]*evals.Result{base, set(t, "z", map[string]map[string]float64{"z": nil})}, 0)
 	fails(t, err, "none of 6 and 1 cases is in both sets")

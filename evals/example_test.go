@@ -44,7 +44,7 @@ func ExampleScoreFiles() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	summary, err := result.Summary(0)
+	summary, err := result.Summary(nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,6 +5,7 @@ type (
 	Amount       = amount
 	MetricResult = metricResult
 	Sizes        = sizes
+	WorseCase    = worseCase
 )
 
 // Recorded is the scorer of recorded scores.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,8 +18,17 @@ import (
 type Gate struct {
 	// Alpha is the probability of finding a drop if nothing has changed; 0 means 0.05.
 	Alpha float64
-	// Drop is the smallest drop of a mean that counts, in the unit of the metric.
+	// Drop is the smallest significant drop of a mean that counts, in the unit of the metric.
 	Drop float64
+	// MaxDrop is, by metric, the largest drop of a mean that passes, significant or not. The metric ""
+	// stands for all others.
+	MaxDrop map[string]float64
+	// Min is, by metric, the worst mean over all cases that passes: the least, or the highest of a
+	// metric in Lower. The metric "" stands for all others that are not in Lower.
+	Min map[string]float64
+	// Detect is a drop that the gate is able to find, if nothing else changes, with the probability
+	// RequirePower; less is a finding. RequirePower 0 means that the probability is only reported.
+	Detect, RequirePower float64
 	// Metrics are the metrics to check; empty means all.
 	Metrics []string
 	// Lower are metrics for which less is better, such as steps; for them a rise is a drop.
@@ -47,17 +57,38 @@ type GateResult struct {
 // metricResult is the change of the mean of a metric over the cases that have it in both sets.
 // Unknown values are nil.
 type metricResult struct {
-	Pairs      int      `json:"pairs"`
-	Base       *float64 `json:"base"`
-	New        *float64 `json:"new"`
-	Difference *float64 `json:"difference"` // New − Base
-	// P is the one-sided probability of a decline at least as large without a real change: half
-	// of [pValues.Best], whose distribution is symmetric, and 1 without a decline. Holm is P
-	// corrected for the number of metrics.
+	Pairs      int         `json:"pairs"`
+	Base       *float64    `json:"base"`
+	New        *float64    `json:"new"`
+	Difference *float64    `json:"difference"` // New − Base
+	CI95       *[2]float64 `json:"ci95"`       // of Difference, as [pairBounds.Best]
+	// P is the one-sided probability of a decline at least as large without a real change, by
+	// [stats.Within] or, for single runs of cases that share clusters, [stats.Sample.SignFlip]; 1
+	// without a decline. Test is its method. Holm is P corrected for the number of metrics.
 	P    *float64 `json:"p"`
 	Holm *float64 `json:"holm"`
+	Test string   `json:"test,omitempty"`
+	// SmallestDrop is the smallest drop that this gate finds with a probability of 0.8, nil if it
+	// finds none so often. Power is the probability that it finds a drop of [Gate.Detect].
+	SmallestDrop *float64 `json:"smallest_drop"`
+	Power        *float64 `json:"power,omitempty"`
 	// Missing counts new runs without a score.
 	Missing int `json:"missing"`
+	// Worse are the cases whose mean declined, the largest decline first.
+	Worse []worseCase `json:"worse,omitempty"`
+}
+
+// worseCase is a case whose mean declined.
+type worseCase struct {
+	Case       string      `json:"case"`
+	Base       float64     `json:"base"` // mean of the runs
+	New        float64     `json:"new"`
+	BaseRuns   int         `json:"base_runs"`
+	NewRuns    int         `json:"new_runs"`
+	Difference float64     `json:"difference"`
+	CI95       *[2]float64 `json:"ci95"` // of Difference, for scores of 0 and 1
+	File       string      `json:"file,omitempty"`
+	Line       int         `json:"line,omitempty"` // of the worst new run
 }
 
 type finding struct {
@@ -85,8 +116,9 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 	}
 	c := all[0]
 	names := slices.Sorted(maps.Keys(c.Metrics))
-	for _, name := range slices.Concat(g.Metrics, g.Lower) {
-		if !slices.Contains(names, name) {
+	named := slices.Concat(g.Metrics, g.Lower, slices.Sorted(maps.Keys(g.MaxDrop)), slices.Sorted(maps.Keys(g.Min)))
+	for _, name := range named {
+		if name != "" && !slices.Contains(names, name) {
 			return nil, fmt.Errorf("unknown metric %q: want one of %q", name, names)
 		}
 	}
@@ -94,8 +126,8 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 		Findings: []finding{}, Metrics: map[string]metricResult{},
 		NewCases: c.OnlyNew, Unreadable: c.Unreadable,
 	}
-	j := evaluation{g, c, v, base.marked(g.MustPass)}
-	if err := j.drops(names); err != nil {
+	j := evaluation{Gate: g, change: c, v: v, must: base.marked(g.MustPass), base: base.result(), now: now}
+	if err := j.means(names); err != nil {
 		return nil, err
 	}
 	j.cases(base, now)
@@ -112,6 +144,22 @@ func (g *Gate) check() error {
 		return fmt.Errorf("alpha %v: want 0 to %v", g.Alpha, half)
 	case !(g.Drop >= 0 && g.Drop <= stats.MaxValue):
 		return fmt.Errorf("drop %v: want 0 or more", g.Drop)
+	case !(g.Detect >= 0 && g.Detect <= stats.MaxValue):
+		return fmt.Errorf("detect %v: want 0 or more", g.Detect)
+	case !(g.RequirePower >= 0 && g.RequirePower < 1):
+		return fmt.Errorf("require_power %v: want 0 to 1, such as 0.8", g.RequirePower)
+	case g.RequirePower > 0 && g.Detect == 0:
+		return fmt.Errorf("require_power %v: set detect to the drop that the gate must be able to find", g.RequirePower)
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.MaxDrop)) {
+		if x := g.MaxDrop[name]; !(x >= 0 && x <= stats.MaxValue) {
+			return fmt.Errorf("max_drop %v: want 0 or more", x)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Min)) {
+		if x := g.Min[name]; !(math.Abs(x) <= stats.MaxValue) {
+			return fmt.Errorf("min %v: want a number within ±%v", x, stats.MaxValue)
+		}
 	}
 	return nil
 }
@@ -121,7 +169,7 @@ func (f *finding) Title() string { return strings.ReplaceAll(f.Kind, "_", " ") }
 
 // kinds returns the kinds in the order of the findings.
 func kinds() []string {
-	return []string{KindDrop, KindMustPass, KindMissing, KindInvariant, KindError}
+	return []string{KindDrop, KindMaxDrop, KindMin, KindPower, KindMustPass, KindMissing, KindInvariant, KindError}
 }
 
 func (f finding) compare(o finding) int {
@@ -133,68 +181,14 @@ func (f finding) compare(o finding) int {
 type evaluation struct {
 	*Gate
 
-	change *Comparison
-	v      *GateResult
-	must   map[string]bool
+	change    *Comparison
+	v         *GateResult
+	must      map[string]bool
+	base, now *Result
 }
 
 func (j *evaluation) includes(metric string) bool {
 	return len(j.Metrics) == 0 || slices.Contains(j.Metrics, metric)
-}
-
-// drops tests the means of the checked metrics.
-func (j *evaluation) drops(names []string) error {
-	var tested []string
-	var p []float64
-	for _, name := range slices.DeleteFunc(names, func(name string) bool { return !j.includes(name) }) {
-		c := j.change.Metrics[name]
-		m := metricResult{
-			Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference,
-			P: j.declineProbability(name, &c), Missing: c.Missing.New,
-		}
-		j.v.Metrics[name] = m
-		if m.P != nil {
-			tested, p = append(tested, name), append(p, *m.P)
-		}
-	}
-	holm, err := stats.Holm(p)
-	for i, name := range tested {
-		m := j.v.Metrics[name]
-		m.Holm = &holm[i]
-		j.v.Metrics[name] = m
-		j.drop(name, &m)
-	}
-	return err
-}
-
-// decline returns by how much a metric got worse.
-func (j *evaluation) decline(metric string, difference float64) float64 {
-	if slices.Contains(j.Lower, metric) {
-		return difference
-	}
-	return -difference
-}
-
-// declineProbability returns the one-sided probability of a decline at least as large.
-func (j *evaluation) declineProbability(metric string, c *Change) *float64 {
-	p := c.P.Best()
-	if p == nil {
-		return nil
-	}
-	if j.decline(metric, *c.Difference) > 0 {
-		return new(*p / 2)
-	}
-	return new(1.0)
-}
-
-// drop records a significant drop that is large enough.
-func (j *evaluation) drop(metric string, m *metricResult) {
-	const usual, rounding = 0.05, 1e-9
-	fall := j.decline(metric, *m.Difference)
-	if fall < j.Drop-rounding || *m.Holm >= cmp.Or(j.Alpha, usual) { // Holm is 1 without a decline
-		return
-	}
-	j.found(&Row{}, KindDrop, metric, "the mean of %d cases went from %.4f to %.4f, p = %.4f", m.Pairs, *m.Base, *m.New, *m.Holm)
 }
 
 func (j *evaluation) cases(base *Baseline, now *Result) {

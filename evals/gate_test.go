@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,6 +78,9 @@ func each5(scores string) (lines []string) {
 	return lines
 }
 
+// times repeats lines.
+func times(n int, lines ...string) []string { return slices.Repeat(lines, n) }
+
 func TestGate(t *testing.T) {
 	one, zero := each5("m=1"), each5("m=0")
 	const dropped = "drop m  :0 the mean of 5 cases went from 1.0000 to 0.0000, p = 0.0312"
@@ -104,6 +108,28 @@ func TestGate(t *testing.T) {
 		"two that got worse": {gate: evals.Gate{Alpha: 0.07}, base: each5("m=1 n=1"), now: each5("m=0 n=0"), want: []string{
 			"drop m  :0 the mean of 5 cases went from 1.0000 to 0.0000, p = 0.0625", "drop n  :0 the mean of 5 cases went from 1.0000 to 0.0000, p = 0.0625"}},
 		"one of two metrics": {gate: evals.Gate{Metrics: []string{"m"}}, base: each5("m=1 n=1"), now: each5("m=0 n=0"), want: []string{dropped}},
+
+		// 150 runs of three cases passed, and 150 fail: one of C(100,50)³ assignments.
+		"many runs of few cases": {base: times(50, "a m=1", "b m=1", "c m=1"), now: times(50, "a m=0", "b m=0", "c m=0"), want: []string{
+			"drop m  :0 the mean of 3 cases went from 1.0000 to 0.0000, p = 0.0000"}},
+		"some runs of few cases": {base: times(4, "a m=1", "b m=1"), now: append(times(3, "a m=1", "b m=1"), times(1, "a m=0", "b m=0")...)},
+
+		"max drop":                     {gate: evals.Gate{MaxDrop: map[string]float64{"": 0.2}}, base: one, now: append(one[:3:3], zero[3:]...), want: []string{"max_drop m  :0 the mean of 5 cases went from 1.0000 to 0.6000, by more than max_drop 0.2"}},
+		"a drop of max drop":           {gate: evals.Gate{MaxDrop: map[string]float64{"": 0.4}}, base: one, now: append(one[:3:3], zero[3:]...)},
+		"max drop of another metric":   {gate: evals.Gate{MaxDrop: map[string]float64{"": 0.2, "m": 1}}, base: one, now: append(one[:3:3], zero[3:]...)},
+		"max drop of a metric":         {gate: evals.Gate{MaxDrop: map[string]float64{"m": 0.3}}, base: one, now: append(one[:3:3], zero[3:]...), want: []string{"max_drop m  :0 the mean of 5 cases went from 1.0000 to 0.6000, by more than max_drop 0.3"}},
+		"a rise is no max drop":        {gate: evals.Gate{MaxDrop: map[string]float64{"": 0}}, base: zero, now: one},
+		"max drop, and less is better": {gate: evals.Gate{MaxDrop: map[string]float64{"": 0.2}, Lower: []string{"m"}, Alpha: 0.01}, base: zero, now: one, want: []string{"max_drop m  :0 the mean of 5 cases went from 0.0000 to 1.0000, by more than max_drop 0.2"}},
+		"min":                          {gate: evals.Gate{Min: map[string]float64{"": 0.8}}, base: zero, now: append(one[:3:3], zero[3:]...), want: []string{"min m  :0 the mean of 5 cases is 0.6000, min is 0.8"}},
+		"a mean of min":                {gate: evals.Gate{Min: map[string]float64{"": 0.6}}, base: zero, now: append(one[:3:3], zero[3:]...)},
+		"min of all new cases":         {gate: evals.Gate{Min: map[string]float64{"m": 0.6}}, base: one[:3], now: append(one[:3:3], "x m=0", "y m=0", "z m=0"), want: []string{"min m  :0 the mean of 6 cases is 0.5000, min is 0.6"}},
+		"min without a score": {gate: evals.Gate{Min: map[string]float64{"m": 0.6}}, base: []string{"a m=1 n=1"}, now: []string{"a n=1"}, want: []string{
+			"min m  :0 no run has a score, min is 0.6", "missing m a f:1 1 of 1 runs of the case have no score, first run-1"}},
+		"min of all omits lower ones": {gate: evals.Gate{Min: map[string]float64{"": 0.6}, Lower: []string{"m"}}, base: zero, now: zero},
+		"min of a lower one":          {gate: evals.Gate{Min: map[string]float64{"m": 0.6}, Lower: []string{"m"}, Alpha: 0.001}, base: one, now: one, want: []string{"min m  :0 the mean of 5 cases is 1.0000, min is 0.6"}},
+		"power": {gate: evals.Gate{Detect: 0.5, RequirePower: 0.8}, base: one[:4], now: one[:4], want: []string{
+			"power m  :0 the gate finds a drop of 0.5 with a probability of 0.00, less than require_power 0.8: use more runs or cases"}},
+		"enough power": {gate: evals.Gate{Detect: 0.5, RequirePower: 0.8}, base: times(10, one...), now: times(10, one...)},
 
 		"missing case":                 {base: one, now: one[1:], want: []string{"missing  a :0 the case has no run"}},
 		"missing score":                {base: one, now: append(one[1:5:5], "a n=1"), want: []string{"missing m a f:5 1 of 1 runs of the case have no score, first run-5"}},
@@ -166,7 +192,13 @@ func TestGateResultValues(t *testing.T) {
 	x := func(v float64) *float64 { return &v }
 	want := &evals.GateResult{
 		Metrics: map[string]evals.MetricResult{
-			"m": {Pairs: 3, Base: x(1), New: x(1. / 3), Difference: x(-2. / 3), P: x(0.25), Holm: x(0.25)},
+			"m": {
+				Pairs: 3, Base: x(1), New: x(1. / 3), Difference: x(-2. / 3), CI95: &[2]float64{-0.938508055, 0.269161720}, P: x(0.25), Holm: x(0.25), Test: "exact",
+				Worse: []evals.WorseCase{
+					{Case: "a", Base: 1, BaseRuns: 1, NewRuns: 1, Difference: -1, CI95: &[2]float64{-1, 0.122108721}, File: "f", Line: 1},
+					{Case: "b", Base: 1, BaseRuns: 1, NewRuns: 1, Difference: -1, CI95: &[2]float64{-1, 0.122108721}, File: "f", Line: 2},
+				},
+			},
 			"n": {Missing: 4},
 		},
 		Cases: []string{"a", "b", "c", "d", "y", "z"}, NewCases: []string{"z"}, Unreadable: now.Unreadable,
@@ -181,11 +213,19 @@ func TestGateErrors(t *testing.T) {
 	one := rowsOf(t, "a m=1")
 	base := baseline(t, one)
 	for want, g := range map[string]evals.Gate{
-		"alpha -1: want 0 to 0.5":                   {Alpha: -1},
-		"alpha 0.5: want 0 to 0.5":                  {Alpha: 0.5},
-		"drop -1: want 0 or more":                   {Drop: -1},
-		`unknown metric "n": want one of ["m"]`:     {Metrics: []string{"m", "n"}},
-		`unknown metric "steps": want one of ["m"]`: {Lower: []string{"steps"}},
+		"alpha -1: want 0 to 0.5":                                     {Alpha: -1},
+		"alpha 0.5: want 0 to 0.5":                                    {Alpha: 0.5},
+		"drop -1: want 0 or more":                                     {Drop: -1},
+		"max_drop -1: want 0 or more":                                 {MaxDrop: map[string]float64{"m": -1}},
+		"min 1e+200: want a number":                                   {Min: map[string]float64{"": 1e200}},
+		"detect -1: want 0 or more":                                   {Detect: -1},
+		"require_power 1: want 0 to 1":                                {RequirePower: 1},
+		"require_power 0.8: set detect":                               {RequirePower: 0.8},
+		`unknown metric "k": want one of ["m"]`:                       {Min: map[string]float64{"k": 1}},
+		`unknown metric "l": want one of ["m"]`:                       {MaxDrop: map[string]float64{"l": 1}},
+		`metric "m": a drop of 0.9 of a mean of 0.75: want 0 to 0.75`: {Detect: 0.9},
+		`unknown metric "n": want one of ["m"]`:                       {Metrics: []string{"m", "n"}},
+		`unknown metric "steps": want one of ["m"]`:                   {Lower: []string{"steps"}},
 	} {
 		_, err := g.Evaluate(base, one)
 		fails(t, err, want)

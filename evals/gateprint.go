@@ -6,9 +6,11 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/internal/markdown"
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // line returns the finding as one line: kind, metric, case and message.
@@ -18,15 +20,64 @@ func (f *finding) line() string {
 	return strings.Join(append(words, f.Message), ": ")
 }
 
+// aboutMean reports whether the finding is about the mean of a metric.
+func (f *finding) aboutMean() bool {
+	return slices.Contains([]string{KindDrop, KindMaxDrop, KindMin, KindPower}, f.Kind)
+}
+
+// regressed returns the cases that declined, the worst first, if the mean of the metric is a finding.
+func (v *GateResult) regressed(metric string) []worseCase {
+	for _, f := range v.Findings {
+		if f.Metric == metric && f.aboutMean() && f.Kind != KindPower {
+			return v.Metrics[metric].Worse
+		}
+	}
+	return nil
+}
+
+// WorstCases returns a table of up to limit cases, for each metric whose mean is a finding.
+func (v *GateResult) WorstCases(limit int) (header []string, rows [][]string) {
+	for _, metric := range slices.Sorted(maps.Keys(v.Metrics)) {
+		list := v.regressed(metric)
+		for _, c := range list[:min(limit, len(list))] {
+			rows = append(rows, []string{
+				metric, c.Case, tabular.Value(&c.Base), tabular.Value(&c.New), tabular.Signed(&c.Difference),
+				tabular.Interval(c.CI95), fmt.Sprintf("%d, %d", c.BaseRuns, c.NewRuns),
+			})
+		}
+	}
+	return []string{"metric", "worse case", "baseline", "new", "difference", "95 %", "runs"}, rows
+}
+
+// finding returns the decline of a case as a finding.
+func (c *worseCase) finding(metric string) finding {
+	text := fmt.Sprintf("the mean of the case went from %.4f to %.4f (%d and %d runs)", c.Base, c.New, c.BaseRuns, c.NewRuns)
+	if c.CI95 != nil {
+		text += fmt.Sprintf(", 95 %% of the difference %+.4f to %+.4f", c.CI95[0], c.CI95[1])
+	}
+	return finding{Kind: KindWorse, Metric: metric, Case: c.Case, File: c.File, Line: c.Line, Message: text}
+}
+
+// maxWorst is the number of worst cases of a metric in annotations and Markdown.
+const maxWorst = 10
+
 // GitHub writes one GitHub Actions annotation per finding (the command "error" of the
-// documentation page "Workflow commands").
+// documentation page "Workflow commands"), and one for each of the worst cases of a metric whose mean
+// is a finding.
 func (v *GateResult) GitHub(w io.Writer) error {
 	var text strings.Builder
 	escapes := []string{"%", "%25", "\r", "%0D", "\n", "%0A"}
 	message := strings.NewReplacer(escapes...)
 	property := strings.NewReplacer(append(escapes, ":", "%3A", ",", "%2C")...)
-	for i := range v.Findings {
-		f := &v.Findings[i]
+	all := slices.Clone(v.Findings)
+	for _, metric := range slices.Sorted(maps.Keys(v.Metrics)) {
+		list := v.regressed(metric)
+		for i := range list[:min(maxWorst, len(list))] {
+			all = append(all, list[i].finding(metric))
+		}
+	}
+	for i := range all {
+		f := &all[i]
 		text.WriteString("::error ")
 		if f.File != "" {
 			fmt.Fprintf(&text, "file=%s,line=%d,", property.Replace(f.File), max(f.Line, 1))
@@ -45,17 +96,19 @@ func (v *GateResult) Markdown(w io.Writer) error {
 		status = fmt.Sprintf("failed (%d)", len(v.Findings))
 	}
 	fmt.Fprintf(&text, "### looptape eval gate: %s\n\n", status)
-	text.WriteString("| metric | cases | baseline | new | difference | p |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
-	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
-		m := v.Metrics[name]
-		fmt.Fprintf(&text, "| %s | %d | %s | %s | %s | %s |\n", markdown.Plain(name), m.Pairs,
-			formatValue("%.4f", m.Base), formatValue("%.4f", m.New), formatValue("%+.4f", m.Difference), formatValue("%.4f", m.Holm))
-	}
-	if !v.Passed {
-		text.WriteString("\n| finding | metric | case | message |\n| --- | --- | --- | --- |\n")
-	}
+	header, means := v.Means()
+	markdownTable(&text, header, means)
+	var findings [][]string
 	for _, f := range v.Findings {
-		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", f.Title(), markdown.Plain(f.Metric), markdown.Plain(f.Case), markdown.Plain(f.Message))
+		findings = append(findings, []string{f.Title(), f.Metric, f.Case, f.Message})
+	}
+	if len(findings) > 0 {
+		text.WriteString("\n")
+		markdownTable(&text, []string{"finding", "metric", "case", "message"}, findings)
+	}
+	if header, worst := v.WorstCases(maxWorst); len(worst) > 0 {
+		text.WriteString("\n")
+		markdownTable(&text, header, worst)
 	}
 	for _, u := range v.Unreadable {
 		fmt.Fprintf(&text, "\nUnreadable: %s\n", markdown.Plain(u.String()))
@@ -64,12 +117,41 @@ func (v *GateResult) Markdown(w io.Writer) error {
 	return err
 }
 
-// formatValue formats a value, or returns "-" for nil.
-func formatValue(format string, x *float64) string {
-	if x == nil {
-		return "-"
+// Means returns the table of the means.
+func (v *GateResult) Means() (header []string, rows [][]string) {
+	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
+		m := v.Metrics[name]
+		holm := ""
+		if len(v.Metrics) > 1 {
+			holm = tabular.Probability(m.Holm)
+		}
+		smallest, power := "none", ""
+		switch {
+		case m.Pairs == 0:
+			smallest = ""
+		case m.SmallestDrop != nil:
+			smallest = tabular.Value(m.SmallestDrop)
+		}
+		if m.Power != nil {
+			power = fmt.Sprintf("%.2f", *m.Power)
+		}
+		rows = append(rows, []string{
+			name, strconv.Itoa(m.Pairs), tabular.Value(m.Base), tabular.Value(m.New), tabular.Signed(m.Difference), tabular.Interval(m.CI95),
+			tabular.Probability(m.P), holm, smallest, power, tabular.Count(m.Missing),
+		})
 	}
-	return fmt.Sprintf(format, *x)
+	return tabular.Filled([]string{"metric", "cases", "baseline", "new", "difference", "95 %", "p", "p (Holm)", "finds", "power", "missing"}, rows)
+}
+
+// markdownTable writes a table whose cells are untrusted text.
+func markdownTable(text *strings.Builder, header []string, rows [][]string) {
+	fmt.Fprintf(text, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat(" --- |", len(header)))
+	for _, row := range rows {
+		for _, cell := range row {
+			fmt.Fprintf(text, "| %s ", markdown.Plain(cell))
+		}
+		text.WriteString("|\n")
+	}
 }
 
 // The form of JUnit's results that CI servers read.
@@ -99,14 +181,16 @@ type (
 
 // JUnit writes the result as JUnit XML: one test per metric with the class "metric", and one per
 // case with the class "case". A failed test has one failure, or one error if its first finding is
-// a scorer error. The failure lists all findings.
+// a scorer error. The failure lists all findings. If the mean of a metric is a finding, the cases that
+// declined fail.
 func (v *GateResult) JUnit(w io.Writer) error {
 	s := junitSuite{Name: "looptape eval gate"}
+	means, cases := v.byTest()
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
-		s.add("metric", name, v.drops(name))
+		s.add("metric", name, means[name])
 	}
 	for _, name := range v.Cases {
-		s.add("case", name, v.about(name))
+		s.add("case", name, cases[name])
 	}
 	text, err := xml.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -116,12 +200,22 @@ func (v *GateResult) JUnit(w io.Writer) error {
 	return err
 }
 
-func (v *GateResult) about(name string) []finding {
-	return slices.DeleteFunc(slices.Clone(v.Findings), func(f finding) bool { return f.Case != name || f.Kind == KindDrop })
-}
-
-func (v *GateResult) drops(metric string) []finding {
-	return slices.DeleteFunc(slices.Clone(v.Findings), func(f finding) bool { return f.Metric != metric || f.Kind != KindDrop })
+// byTest returns the findings about the mean of each metric, and those about each case.
+func (v *GateResult) byTest() (means, cases map[string][]finding) {
+	means, cases = map[string][]finding{}, map[string][]finding{}
+	for _, f := range v.Findings {
+		if f.aboutMean() {
+			means[f.Metric] = append(means[f.Metric], f)
+		} else {
+			cases[f.Case] = append(cases[f.Case], f)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
+		for _, c := range v.regressed(name) {
+			cases[c.Case] = append(cases[c.Case], c.finding(name))
+		}
+	}
+	return means, cases
 }
 
 func (s *junitSuite) add(class, name string, found []finding) {

@@ -32,6 +32,10 @@ func TestGateGitHub(t *testing.T) {
 ::error file=a%2Cb%3Ac%0A.jsonl,line=1,title=looptape eval gate::must pass: m|m: b: the run run-1 failed
 ::error title=looptape eval gate::missing: a: the case has no run
 ::error file=a%2Cb%3Ac%0A.jsonl,line=5,title=looptape eval gate::scorer error: m|m: <b>x</b>::%250A,@all: ]]>&"` + "\x00`no`" + `%0A::error::
+::error file=a%2Cb%3Ac%0A.jsonl,line=1,title=looptape eval gate::worse: m|m: b: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
+::error file=a%2Cb%3Ac%0A.jsonl,line=2,title=looptape eval gate::worse: m|m: c: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
+::error file=a%2Cb%3Ac%0A.jsonl,line=3,title=looptape eval gate::worse: m|m: d: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
+::error file=a%2Cb%3Ac%0A.jsonl,line=4,title=looptape eval gate::worse: m|m: e: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
 `
 	if diff := cmp.Diff(want, text(t, hostile(t).GitHub)); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
@@ -41,9 +45,9 @@ func TestGateGitHub(t *testing.T) {
 func TestGateMarkdown(t *testing.T) {
 	const want = `### looptape eval gate: failed (4)
 
-| metric | cases | baseline | new | difference | p |
-| --- | ---: | ---: | ---: | ---: | ---: |
-| m\|m | 4 | 1.0000 | 0.0000 | -1.0000 | 0.0625 |
+| metric | cases | baseline | new | difference | 95 % | p | finds |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| m\|m | 4 | 1.0000 | 0.0000 | -1.0000 | -1.0000 to -0.0202 | 0.0625 | none |
 
 | finding | metric | case | message |
 | --- | --- | --- | --- |
@@ -51,6 +55,13 @@ func TestGateMarkdown(t *testing.T) {
 | must pass | m\|m | b | the run run-1 failed |
 | missing |  | a | the case has no run |
 | scorer error | m\|m | \<b\>x\</b\>::%0A,\@&#8203;all | \]\]\>\&" ` + "\\`no\\`" + ` ::error:: |
+
+| metric | worse case | baseline | new | difference | 95 % | runs |
+| --- | --- | --- | --- | --- | --- | --- |
+| m\|m | b | 1.0000 | 0.0000 | -1.0000 | -1.0000 to 0.1221 | 1, 1 |
+| m\|m | c | 1.0000 | 0.0000 | -1.0000 | -1.0000 to 0.1221 | 1, 1 |
+| m\|m | d | 1.0000 | 0.0000 | -1.0000 | -1.0000 to 0.1221 | 1, 1 |
+| m\|m | e | 1.0000 | 0.0000 | -1.0000 | -1.0000 to 0.1221 | 1, 1 |
 
 Unreadable: \<f\>:3: \*no\*
 `
@@ -61,10 +72,10 @@ Unreadable: \<f\>:3: \*no\*
 	passed.Findings, passed.Passed = nil, true
 	const short = `### looptape eval gate: passed
 
-| metric | cases | baseline | new | difference | p |
-| --- | ---: | ---: | ---: | ---: | ---: |
-| m | 1 | 1.0000 | 1.0000 | +0.0000 | 1.0000 |
-| n | 0 | - | - | - | - |
+| metric | cases | baseline | new | difference | 95 % | p | p (Holm) | finds | missing |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| m | 1 | 1.0000 | 1.0000 | 0.0000 | - | 1.0000 | 1.0000 | none |  |
+| n | 0 | - | - | - | - | - | - |  | 1 |
 `
 	if diff := cmp.Diff(short, text(t, passed.Markdown)); diff != "" {
 		t.Errorf("Markdown of a gate that passed (-want +got):\n%s", diff)
@@ -73,7 +84,7 @@ Unreadable: \<f\>:3: \*no\*
 
 func TestGateJUnit(t *testing.T) {
 	const want = `<?xml version="1.0" encoding="UTF-8"?>
-<testsuite name="looptape eval gate" tests="8" failures="3" errors="1" skipped="0">
+<testsuite name="looptape eval gate" tests="8" failures="6" errors="1" skipped="0">
   <testcase classname="metric" name="m|m" time="0">
     <failure type="drop" message="the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625">drop: m|m: the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625&#xA;</failure>
   </testcase>
@@ -84,11 +95,17 @@ func TestGateJUnit(t *testing.T) {
     <failure type="missing" message="the case has no run">missing: a: the case has no run&#xA;</failure>
   </testcase>
   <testcase classname="case" name="b" time="0">
-    <failure type="must_pass" message="the run run-1 failed">must pass: m|m: b: the run run-1 failed&#xA;</failure>
+    <failure type="must_pass" message="the run run-1 failed">must pass: m|m: b: the run run-1 failed&#xA;worse: m|m: b: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 % of the difference -1.0000 to +0.1221&#xA;</failure>
   </testcase>
-  <testcase classname="case" name="c" time="0"></testcase>
-  <testcase classname="case" name="d" time="0"></testcase>
-  <testcase classname="case" name="e" time="0"></testcase>
+  <testcase classname="case" name="c" time="0">
+    <failure type="worse" message="the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 % of the difference -1.0000 to +0.1221">worse: m|m: c: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 % of the difference -1.0000 to +0.1221&#xA;</failure>
+  </testcase>
+  <testcase classname="case" name="d" time="0">
+    <failure type="worse" message="the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 % of the difference -1.0000 to +0.1221">worse: m|m: d: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 % of the difference -1.0000 to +0.1221&#xA;</failure>
+  </testcase>
+  <testcase classname="case" name="e" time="0">
+    <failure type="worse" message="the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 % of the difference -1.0000 to +0.1221">worse: m|m: e: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 % of the difference -1.0000 to +0.1221&#xA;</failure>
+  </testcase>
   <testcase classname="case" name="z" time="0"></testcase>
 </testsuite>
 `

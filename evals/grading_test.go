@@ -42,7 +42,7 @@ func TestGradings(t *testing.T) {
 	if got := []llm.Usage{r.Rows[0].Usage, r.Rows[1].Usage}; got[0].InputTokens != 5 || got[1].InputTokens != 0 {
 		t.Errorf("the runs took %v", got)
 	}
-	f, err := r.Summary(0)
+	f, err := r.Summary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestBrief(t *testing.T) {
 	rowAndSummary := func(o *evals.Options) (evals.Row, *evals.Summary) {
 		o.Scorers = []evals.Scoring{{Name: "g", Scorer: grader}}
 		r := must(evals.ScoreFiles(t.Context(), []evals.Input{again("f", runs("a/0"))}, o))(t)
-		return r.Rows[0], must(r.Summary(0))(t)
+		return r.Rows[0], must(r.Summary(nil))(t)
 	}
 	whole, statistics := rowAndSummary(&evals.Options{})
 	var seen []string

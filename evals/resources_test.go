@@ -39,7 +39,7 @@ func resourceSets() (base, other *evals.Result) {
 func TestResourcesByHand(t *testing.T) {
 	base, _ := resourceSets()
 	base.Rows[4].Cost, base.Rows[4].Latency = 0.5, 3
-	f, err := base.Summary(0)
+	f, err := base.Summary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

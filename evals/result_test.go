@@ -78,7 +78,7 @@ func TestEpochsGoByContent(t *testing.T) {
 	words := []string{"a=1:x", "a=0:y", "a=0.5:z", "a/1=0.25", "b=1"}
 	lines := func(words []string) string { return runs(strings.Join(words, " ")) }
 	statistics := func(r *evals.Result) *evals.Summary {
-		f, err := r.Summary(0)
+		f, err := r.Summary(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

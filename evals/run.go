@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 )
 
 // testingT is the part of [testing.T] that Run needs.
@@ -19,7 +21,7 @@ type testingT[T any] interface {
 }
 
 // Run evaluates a suite as `looptape eval gate` does: one subtest per case, which fails for each
-// finding. Drops of metrics and unreadable records fail t itself. The folder is that of the suite
+// finding. Findings about the mean of a metric and unreadable records fail t itself. The folder is that of the suite
 // file, such as os.DirFS("testdata"). Patterns of the suite match files, not folders.
 func Run[T testingT[T]](t T, s *Suite, folder fs.FS) {
 	t.Helper()
@@ -27,8 +29,9 @@ func Run[T testingT[T]](t T, s *Suite, folder fs.FS) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for metric := range v.Metrics {
-		for _, f := range v.drops(metric) {
+	means, cases := v.byTest()
+	for _, metric := range slices.Sorted(maps.Keys(v.Metrics)) {
+		for _, f := range means[metric] {
 			t.Error(f.line())
 		}
 	}
@@ -37,7 +40,7 @@ func Run[T testingT[T]](t T, s *Suite, folder fs.FS) {
 	}
 	for _, name := range v.Cases {
 		t.Run(name, func(t T) {
-			for _, f := range v.about(name) {
+			for _, f := range cases[name] {
 				t.Error(f.line())
 			}
 		})

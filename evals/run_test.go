@@ -49,13 +49,17 @@ func (t describePointers) Run(name string, f func(describePointers)) bool {
 // What fails a gate fails the tests, too: that of the case, where it is about one.
 func TestRunFails(t *testing.T) {
 	suite := &evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "baseline.json", Gate: evals.Gate{Alpha: 0.07}}
+	dropped := "T: drop: score: the mean of 5 cases went from 1.0000 to 0.2000, p = 0.0625"
+	for _, name := range []string{"b", "c", "d", "e"} {
+		dropped += "\nT/" + name + ": worse: score: " + name + ": the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 % of the difference -1.0000 to +0.1221"
+	}
 	for name, c := range map[string]struct {
 		suite *evals.Suite
 		in    fs.FS
-		want  string // prefix of the only failure
+		want  string // the failures, or a prefix of the only one
 	}{
 		"a case":             {suite, folder(t, runs("a/0=0 b/0=1 c/0=1 d/0=1 e/0=1")), "T/a: must pass: score: a: the run run-1 failed"},
-		"a drop":             {suite, folder(t, runs("a/0=1 b/0=0 c/0=0 d/0=0 e/0=0")), "T: drop: score: the mean of 5 cases went from 1.0000 to 0.2000"},
+		"a drop":             {suite, folder(t, runs("a/0=1 b/0=0 c/0=0 d/0=0 e/0=0")), dropped},
 		"no baseline":        {&evals.Suite{Runs: []string{"*.jsonl"}}, folder(t, runs("a/0=1")), "T: the suite has no baseline"},
 		"no runs":            {&evals.Suite{Runs: []string{"x"}, Baseline: "baseline.json"}, folder(t, ""), "T: runs: no file matches x"},
 		"unreadable":         {suite, folder(t, runs("a/0=1 b/0=1 c/0=1 d/0=1 e/0=1")+"{\"messages\":[7]}\n"), "T: runs.jsonl:6: messages[0]: expected an object"},

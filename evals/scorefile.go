@@ -30,6 +30,10 @@ const (
 
 	// Kinds of the findings of a gate, in their order.
 	KindDrop      = "drop"         // the mean is significantly worse
+	KindMaxDrop   = "max_drop"     // the mean is worse by more than allowed
+	KindMin       = "min"          // the mean is worse than allowed
+	KindPower     = "power"        // the gate cannot find a drop that it must find
+	KindWorse     = "worse"        // the mean of a case declined; only in JUnit and annotations, next to one of the above
 	KindMustPass  = "must_pass"    // a must-pass case fails
 	KindMissing   = "missing"      // the new runs have no run of a case, or fewer scores
 	KindInvariant = "invariant"    // a run violates an invariant

@@ -163,7 +163,7 @@ func FuzzReadResult(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := whole.Summary(0); err != nil {
+		if _, err := whole.Summary(nil); err != nil {
 			t.Log(err)
 		}
 	})

@@ -147,7 +147,8 @@ func (r *suiteReader) rows() setters {
 func (r *suiteReader) gateKeys() setters {
 	g := &r.s.Gate
 	return setters{
-		"alpha": r.number(&g.Alpha), "drop": r.number(&g.Drop),
+		"alpha": r.number(&g.Alpha), "drop": r.number(&g.Drop), "detect": r.number(&g.Detect), "require_power": r.number(&g.RequirePower),
+		"max_drop": r.byMetric(&g.MaxDrop), "min": r.byMetric(&g.Min),
 		"metrics": r.texts(&g.Metrics), "lower": r.texts(&g.Lower), "must_pass": r.texts(&g.MustPass),
 		"seed": func(v fake.Value) {
 			n, err := strconv.ParseUint(v.Text, 10, 64)
@@ -156,6 +157,22 @@ func (r *suiteReader) gateKeys() setters {
 			}
 			g.Seed = n
 		},
+	}
+}
+
+// byMetric reads a number for all metrics, or a map of numbers by metric.
+func (r *suiteReader) byMetric(to *map[string]float64) func(fake.Value) {
+	return func(v fake.Value) {
+		*to = map[string]float64{}
+		fields := v.Fields
+		if v.Kind != fake.Map {
+			fields = []fake.Option{{Value: v}}
+		}
+		for _, o := range fields {
+			var x float64
+			r.number(&x)(o.Value)
+			(*to)[o.Name] = x
+		}
 	}
 }
 

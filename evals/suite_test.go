@@ -41,6 +41,10 @@ baseline: baseline.json
 gate:
   alpha: 0.01
   drop: 0
+  max_drop: 0.1
+  min: {exact: 0.8, steps: 7}
+  detect: 0.05
+  require_power: 0.9
   metrics: [exact, polite]
   lower: [steps]
   must_pass: [book]
@@ -63,7 +67,7 @@ func TestSuite(t *testing.T) {
 	want := &evals.Suite{
 		Runs:     []string{"runs/*.jsonl", "more"},
 		Baseline: "baseline.json",
-		Gate:     evals.Gate{Alpha: 0.01, Metrics: []string{"exact", "polite"}, Lower: []string{"steps"}, MustPass: []string{"book"}, Seed: 7},
+		Gate:     evals.Gate{Alpha: 0.01, MaxDrop: map[string]float64{"": 0.1}, Min: map[string]float64{"exact": 0.8, "steps": 7}, Detect: 0.05, RequirePower: 0.9, Metrics: []string{"exact", "polite"}, Lower: []string{"steps"}, MustPass: []string{"book"}, Seed: 7},
 		Options: evals.Options{
 			Rows: &importer.Mapping{Case: "/question", Epoch: "/try", Cluster: "/document", Prompt: "/prompt", Expected: "/gold", Answer: "/said", Scores: map[string]string{"right": "/right"}},
 			Scorers: []evals.Scoring{{Name: "recorded"}, {Name: "exact"},
@@ -147,10 +151,12 @@ func TestSuiteErrors(t *testing.T) {
 		"suite: '1'\nruns: [a]":                       `s:1:8: unknown version "1" of the format`,
 		"suite: 2\nrun: [a]":                          `s:2:1: unknown key "run" of the suite; did you mean "runs"? allowed: baseline, gate, names, rows, runs, scorers, suite`,
 		least + "gaet: {}":                            `s:3:1: unknown key "gaet" of the suite; did you mean "gate"?`,
-		least + "gate: {level: 1}":                    `s:3:8: unknown key "level" of gate; allowed: alpha, drop, lower, metrics, must_pass, seed`,
+		least + "gate: {level: 1}":                    `s:3:8: unknown key "level" of gate; allowed: alpha, detect, drop, lower, max_drop, metrics, min, must_pass, require_power, seed`,
 		least + "gate: [a]":                           "s:3:7: expected gate, which is a map, found a list",
 		least + "gate: {alpha: x}":                    "s:3:15: expected a number, found a string",
 		least + "gate: {alpha: 0.5}":                  "s:3:7: gate: alpha 0.5: want 0 to 0.5",
+		least + "gate: {min: {a: x}}":                 "s:3:17: expected a number, found a string",
+		least + "gate: {max_drop: -1}":                "s:3:7: gate: max_drop -1: want 0 or more",
 		least + "gate: {seed: -1}":                    "s:3:14: expected a whole number from 0 on, found a number",
 		least + "gate: {seed: '1'}":                   "s:3:14: expected a whole number from 0 on, found a string",
 		least + "gate: {lower: a}":                    "s:3:15: expected a list of one item or more, found a string",

@@ -27,10 +27,12 @@ type Summary struct {
 
 // Metric contains the statistics of one metric.
 type Metric struct {
-	N    int            `json:"n"` // runs with a score
-	Mean *float64       `json:"mean"`
-	SE   standardErrors `json:"se"`
-	CI95 bounds         `json:"ci95"`
+	N    int      `json:"n"`    // runs with a score
+	Mean *float64 `json:"mean"` // over cases: the mean of the means of the runs of each case
+	SE   *float64 `json:"se"`   // of Mean, with the errors of clusters
+	CI95 bounds   `json:"ci95"`
+	// MeanOfRuns is the mean over runs, in which a case with more runs has more weight.
+	MeanOfRuns meanOfRuns `json:"mean_of_runs"`
 	// PassHatK and PassAtK are pass^k and pass@k for k from 1 to the smallest number of runs of a
 	// case, if all scores are 0 or 1; else nil.
 	PassHatK []float64 `json:"pass_hat_k"`
@@ -39,28 +41,35 @@ type Metric struct {
 	Errors   int       `json:"errors"`  // runs with a failed score
 }
 
-type standardErrors struct {
-	Naive      *float64 `json:"naive"`
-	ClusterCR0 *float64 `json:"cluster_cr0"`
-	Cluster    *float64 `json:"cluster"` // ClusterCR0 times √(C/(C−1))
-}
-
-// bounds are 95 % intervals of a mean; see package stats. The Wilson intervals need scores of 0
-// and 1.
+// bounds are 95 % intervals of the mean over cases; see package stats.
 type bounds struct {
-	T             *[2]float64 `json:"t"` // with the clustered error
-	Wilson        *[2]float64 `json:"wilson,omitempty"`
-	ClusterWilson *[2]float64 `json:"cluster_wilson,omitempty"`
-	Bootstrap     *[2]float64 `json:"bootstrap"` // of clusters
-	// PassHatK and PassAtK are the intervals of these statistics for each k; null with a single
-	// cluster.
+	// Wilson is the score interval with the effective number of trials, for scores from 0 to 1. The
+	// tables show it, or else T.
+	Wilson    *[2]float64 `json:"wilson"`
+	T         *[2]float64 `json:"t"`
+	Bootstrap *[2]float64 `json:"bootstrap,omitempty"` // of clusters, if it was requested
+	// Unsuited are the intervals that do not keep their level for rates near 0 and 1. It is empty unless
+	// all scores are from 0 to 1.
+	Unsuited []string `json:"unsuited_for_rates,omitempty"`
+	// PassHatK and PassAtK are the score intervals of these statistics for each k; null with a
+	// single cluster.
 	PassHatK []*[2]float64 `json:"pass_hat_k,omitempty"`
 	PassAtK  []*[2]float64 `json:"pass_at_k,omitempty"`
 }
 
-// Summary computes the statistics of a result. Randomness starts from the seed: equal results and
-// seeds give equal statistics. Summary returns an error for a case in two clusters.
-func (r *Result) Summary(seed uint64) (*Summary, error) {
+// meanOfRuns is the mean over runs with its standard errors and, for scores of 0 and 1, Wilson's
+// interval of independent runs.
+type meanOfRuns struct {
+	Value      *float64    `json:"value"`
+	Naive      *float64    `json:"se_naive"` // of independent runs
+	ClusterCR0 *float64    `json:"se_cluster_cr0"`
+	Cluster    *float64    `json:"se_cluster"` // ClusterCR0 times √(C/(C−1))
+	Wilson     *[2]float64 `json:"wilson"`
+}
+
+// Summary computes the statistics of a result. It draws a bootstrap interval, which takes long for
+// many cases, only if bootstrap is not nil. Summary returns an error for a case in two clusters.
+func (r *Result) Summary(bootstrap *stats.Resampling) (*Summary, error) {
 	f := &Summary{
 		Runs: len(r.Rows), Metrics: map[string]Metric{},
 		Unreadable: append([]Unreadable{}, r.Unreadable...), Resources: r.resources(),
@@ -80,7 +89,7 @@ func (r *Result) Summary(seed uint64) (*Summary, error) {
 			return nil, err
 		}
 		if s != nil {
-			m.compute(s, seed)
+			m.compute(s, bootstrap)
 		}
 		f.Metrics[metric] = m
 	}
@@ -99,14 +108,19 @@ func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
 	return s, m, err
 }
 
-func (m *Metric) compute(s *stats.Sample, seed uint64) {
-	m.Mean = new(s.Mean())
-	m.SE = standardErrors{known(se(s.Naive())), known(se(s.ClusterCR0())), known(se(s.Cluster()))}
-	m.CI95 = bounds{
-		T:             known(ends(t(s.Cluster()))),
-		Wilson:        known(ends(s.Wilson(level))),
-		ClusterWilson: known(ends(s.ClusterWilson(level))),
-		Bootstrap:     known(ends(s.Bootstrap(level, stats.Resampling{Seed: seed}))),
+func (m *Metric) compute(s *stats.Sample, bootstrap *stats.Resampling) {
+	cases := s.CaseMeans()
+	m.Mean, m.SE = new(cases.Mean()), known(se(cases.Cluster()))
+	m.CI95 = bounds{Wilson: known(ends(s.ClusterWilson(level))), T: known(ends(t(cases.Cluster())))}
+	if bootstrap != nil {
+		m.CI95.Bootstrap = known(ends(cases.Bootstrap(level, *bootstrap)))
+	}
+	if m.CI95.Wilson != nil {
+		m.CI95.Unsuited = []string{"t", "bootstrap"}
+	}
+	m.MeanOfRuns = meanOfRuns{
+		Value: new(s.Mean()), Naive: known(se(s.Naive())), ClusterCR0: known(se(s.ClusterCR0())),
+		Cluster: known(se(s.Cluster())), Wilson: known(ends(s.Wilson(level))),
 	}
 	m.PassHatK, _ = s.PassHat() // nil unless all scores are 0 or 1
 	m.PassAtK, _ = s.PassAt()
@@ -119,13 +133,13 @@ func passIntervals(means []float64, sample func(k int) (*stats.Sample, error)) [
 	var list []*[2]float64
 	for i := range means {
 		s, _ := sample(i + 1) // which has a mean
-		list = append(list, known(ends(t(s.Cluster()))))
+		list = append(list, known(ends(s.ClusterWilson(level))))
 	}
 	return list
 }
 
 // known returns a statistic, or nil if the rows do not have it. The error can only be
-// stats.ErrTooFew or stats.ErrNotBinary.
+// stats.ErrTooFew, stats.ErrNotBinary or stats.ErrNotRate.
 func known[T any](value T, err error) *T {
 	if err != nil {
 		return nil

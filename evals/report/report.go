@@ -73,7 +73,7 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	f, err := r.Summary(o.Seed)
+	f, err := r.Summary(nil)
 	if err != nil {
 		return nil, err
 	}

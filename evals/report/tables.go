@@ -39,7 +39,7 @@ func (r *Report) Tables(l Lists) []Table {
 }
 
 // SummaryTables returns the tables of the metrics and of the resource usage. The interval of a
-// metric is that of ClusterWilson, or else that of T.
+// metric is Wilson's, or else that of T.
 func SummaryTables(f *evals.Summary) []Table { return []Table{means(f), resources(f)} }
 
 // ResourceTables returns the tables of resources by name: the changes per run, with a base, and the
@@ -58,7 +58,7 @@ func means(f *evals.Summary) Table {
 		m := f.Metrics[name]
 		rows = append(rows, []string{
 			name, strconv.Itoa(m.N), tabular.Count(m.Missing), tabular.Count(m.Errors), tabular.Value(m.Mean),
-			tabular.Interval(cmp.Or(m.CI95.ClusterWilson, m.CI95.T)), passValues(m.PassHatK),
+			tabular.Interval(cmp.Or(m.CI95.Wilson, m.CI95.T)), passValues(m.PassHatK),
 		})
 	}
 	return filled([]string{"metric", "n", "missing", "errors", "mean", "95 %", "pass^1…"}, rows)
@@ -100,7 +100,7 @@ func ChangeTables(c *evals.Comparison, l Lists) []Table {
 		}
 		means = append(means, []string{
 			name, tabular.Value(m.Base), tabular.Value(m.New), tabular.Signed(m.Difference),
-			tabular.Interval(m.CI95), tabular.Probability(m.P.Best()), holm,
+			tabular.Interval(m.CI95.Best()), tabular.Probability(m.P.Best()), holm,
 		})
 		counts = append(counts, []string{
 			name, strconv.Itoa(m.Pairs), strconv.Itoa(len(m.Regressed)), strconv.Itoa(len(m.Fixed)),

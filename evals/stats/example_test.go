@@ -22,7 +22,7 @@ func ExampleSample_ClusterWilson() {
 		log.Fatal(err)
 	}
 	fmt.Printf("mean %.2f, 95 %% from %.2f to %.2f\n", sample.Mean(), interval.Low, interval.High)
-	// Output: mean 0.67, 95 % from 0.30 to 0.90
+	// Output: mean 0.67, 95 % from 0.20 to 0.94
 }
 
 func ExampleHolm() {

@@ -63,12 +63,12 @@ func (s *Sample) rates() error {
 // trials returns the number of independent trials with this variance each whose mean has the
 // standard error of the estimate, at most all. Without variance, each cluster is a trial.
 func (e Estimate) trials(variance float64, all int, tail float64) float64 {
-	n, most := 1+variance/(e.SE*e.SE), float64(all)
-	switch {
-	case !(variance > 0):
+	if !(variance > 0) {
 		return e.DF + 1
-	case !(n < most):
-		return most
+	}
+	n := min(1+variance/(e.SE*e.SE), float64(all))
+	if n <= 1 {
+		return n
 	}
 	ratio := quantileT(n-1, tail) / quantileT(e.DF, tail)
 	return 1 + (n-1)*min(1, ratio*ratio)

@@ -133,6 +133,15 @@ func (s *Sample) FewestEpochs() int {
 	return len(slices.MinFunc(s.cases, func(a, b []Row) int { return cmp.Compare(len(a), len(b)) }))
 }
 
+// Epochs returns the number of rows of each case.
+func (s *Sample) Epochs() map[string]int {
+	n := make(map[string]int, len(s.cases))
+	for _, runs := range s.cases {
+		n[runs[0].Case] = len(runs)
+	}
+	return n
+}
+
 // CaseMeans returns the sample with one row per case, of epoch 0: the mean of the values of the
 // case. Each case has the same weight in it.
 func (s *Sample) CaseMeans() *Sample {

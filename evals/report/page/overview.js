@@ -6,7 +6,7 @@ const sets = paired ? ["base", "new"] : [""];
 const latest = sets[sets.length - 1]; /* the set that the page shows */
 
 /* The interval of the page: clustered by case, because runs of a case are correlated. */
-const shown = (m) => m.ci95.cluster_wilson || m.ci95.t;
+const shown = (m) => m.ci95.wilson || m.ci95.t;
 
 function overview() {
   const f = data.summary;
@@ -68,8 +68,8 @@ function changes() {
   const many = data.metrics.length > 1;
   const rows = data.metrics.map((m) => {
     const c = m.change;
-    return [m.name, String(c.pairs), formatNumber(c.base), formatNumber(c.new), signed(c.difference), interval(c.ci95),
-      probability(c.p.mcnemar_exact || c.p.permutation), many ? probability(c.p.holm) : "",
+    return [m.name, String(c.pairs), formatNumber(c.base), formatNumber(c.new), signed(c.difference), interval(c.ci95.tango || c.ci95.t),
+      probability(c.p.mcnemar_mid_p || c.p.permutation), many ? probability(c.p.holm) : "",
       c.discordant ? String(c.regressed.length) : "", c.discordant ? String(c.fixed.length) : ""];
   });
   return table("Changes from base to new",

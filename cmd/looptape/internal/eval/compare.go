@@ -17,7 +17,7 @@ func newCompare(w *cli.World) *cobra.Command {
 		Short: "Compare sets of recorded runs, case by case",
 		Long: `compare pairs the cases of two sets of recorded runs. For each metric it prints
 the means, the difference with its 95 % confidence interval, the p-value
-(McNemar's exact test for single runs that pass or fail, else a permutation
+(McNemar's mid-p test for single runs that pass or fail, else a permutation
 test), and the cases that regressed and that were fixed. With several metrics it
 also prints p-values with Holm's correction. It compares each set NEW with BASE,
 and corrects for all comparisons.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +36,11 @@ each failure, for these reasons only:
 
   drop          the mean of a metric fell by --drop or more, and the one-sided
                 p-value with Holm's correction is below --alpha
+  max drop      the mean of a metric fell by more than --max-drop, whatever the
+                p-value
+  min           the mean of a metric is below --min (above, with --lower)
+  power         the gate finds a drop of --detect with a probability below
+                --require-power
   must pass     a run failed in a case that must pass: "must_pass": true in the
                 baseline, or --must-pass
   missing       a case of the baseline has no run, or fewer scores than before
@@ -45,6 +50,10 @@ each failure, for these reasons only:
 --update replaces the baseline and keeps its must_pass members. The baseline is
 JSON with one line per case, for review as a diff; the same runs give the same
 bytes.
+
+The column FINDS is the smallest drop that the gate finds with a probability of
+0.8, given how the runs of each case vary: a smaller one can pass. With several
+runs of each case, it finds smaller drops.
 
 ` + evalFiles + `
 
@@ -64,6 +73,11 @@ read.`,
 	f.BoolVar(&g.update, "update", false, "replace the baseline")
 	f.Float64Var(&g.Alpha, "alpha", 0.05, "significance level: the probability of a false alarm")
 	f.Float64Var(&g.Drop, "drop", 0.02, "smallest drop of a mean that fails")
+	f.Float64Var(&g.Detect, "detect", 0, "a drop that the gate must be able to find; see --require-power")
+	f.Float64Var(&g.RequirePower, "require-power", 0, "fail if the `probability` of finding a drop of --detect is less")
+	var maxDrop, least []string
+	f.StringArrayVar(&maxDrop, "max-drop", nil, "largest `[METRIC=]DROP` of a mean that passes, significant or not (repeatable)")
+	f.StringArrayVar(&least, "min", nil, "worst `[METRIC=]MEAN` that passes (repeatable)")
 	f.StringArrayVar(&g.Metrics, "metric", nil, "`metric` to compare (repeatable; default: all)")
 	f.StringArrayVar(&g.Lower, "lower", nil, "`metric` where less is better (repeatable)")
 	f.StringArrayVar(&g.MustPass, "must-pass", nil, "`case` that must pass (repeatable)")
@@ -71,6 +85,9 @@ read.`,
 	cli.OutputFlag(c, &g.markdown, "markdown", "also write Markdown to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		g.Seed = *seed
+		if err := cmp.Or(byMetric("max-drop", maxDrop, &g.MaxDrop), byMetric("min", least, &g.Min)); err != nil {
+			return err
+		}
 		set, err := g.rows.set(w, args, false)
 		if err != nil {
 			return err
@@ -95,10 +112,29 @@ read.`,
 	return c
 }
 
+// byMetric reads the values of a flag, each a number for all metrics or METRIC=NUMBER.
+func byMetric(flag string, values []string, to *map[string]float64) error {
+	for _, value := range values {
+		metric, number := "", value
+		if at := strings.LastIndexByte(value, '='); at >= 0 {
+			metric, number = value[:at], value[at+1:]
+		}
+		x, err := strconv.ParseFloat(number, 64)
+		if err != nil || metric == "" && number != value {
+			return fmt.Errorf("--%s %q: want a number, or METRIC=NUMBER", flag, value)
+		}
+		if *to == nil {
+			*to = map[string]float64{}
+		}
+		(*to)[metric] = x
+	}
+	return nil
+}
+
 // settle takes the settings of a suite. A flag must not repeat one.
 func (g *gateFlags) settle(c *cobra.Command, set *runSet) error {
 	if set.suite != nil {
-		for _, name := range []string{"baseline", "alpha", "drop", "metric", "lower", "must-pass", "seed"} {
+		for _, name := range []string{"baseline", "alpha", "drop", "max-drop", "min", "detect", "require-power", "metric", "lower", "must-pass", "seed"} {
 			if c.Flags().Changed(name) {
 				return fmt.Errorf("--%s: the suite contains this setting: change it there", name)
 			}
@@ -153,7 +189,7 @@ func readBaseline(name string) (*evals.Baseline, error) {
 
 // updateBaseline replaces the baseline, unless the result is incomplete.
 func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
-	f, err := r.Summary(g.Seed)
+	f, err := r.Summary(nil)
 	if err != nil {
 		return err
 	}
@@ -194,23 +230,18 @@ func printGateResult(w *cli.World, v *evals.GateResult, format string) error {
 
 // printGate prints the result of a gate as tables and returns the last line.
 func printGate(w *cli.World, v *evals.GateResult) (line string) {
-	var means, findings [][]string
-	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
-		m := v.Metrics[name]
-		holm := ""
-		if len(v.Metrics) > 1 {
-			holm = tabular.Probability(m.Holm)
-		}
-		means = append(means, []string{
-			name, tabular.Value(m.Base), tabular.Value(m.New), tabular.Signed(m.Difference),
-			tabular.Probability(m.P), holm, tabular.Count(m.Missing),
-		})
-	}
+	var findings [][]string
 	const caseWidth = 60
 	for _, f := range v.Findings {
 		findings = append(findings, []string{f.Title(), f.Metric, tabular.Short(f.Case, caseWidth), f.Message})
 	}
-	printFilled(w, []string{"metric", "baseline", "new", "difference", "p", "p (Holm)", "missing"}, means)
+	w.Table(v.Means())
 	printFilled(w, []string{"failure", "metric", "case", "reason"}, findings)
+	const worst = 10
+	header, cases := v.WorstCases(worst)
+	for _, row := range cases {
+		row[1] = tabular.Short(row[1], caseWidth)
+	}
+	printFilled(w, header, cases)
 	return fmt.Sprintf("%s, %d not in the baseline: %s, %s", cli.Count(len(v.Cases), "case"), len(v.NewCases), cli.Count(len(v.Findings), "failure"), countUnreadable(v.Unreadable))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals"
 	evalreport "github.com/looptape/looptape/evals/report"
+	"github.com/looptape/looptape/evals/stats"
 )
 
 func newScore(w *cli.World) *cobra.Command {
@@ -77,7 +78,11 @@ scores a changed file again.
 
 // printResult prints the scores of runs and returns the exit status.
 func printResult(w *cli.World, r *evals.Result, format string, seed uint64) error {
-	f, err := r.Summary(seed)
+	var bootstrap *stats.Resampling // only JSON shows it
+	if format == "json" {
+		bootstrap = &stats.Resampling{Seed: seed}
+	}
+	f, err := r.Summary(bootstrap)
 	if err != nil {
 		return err
 	}

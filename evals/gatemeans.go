@@ -1,0 +1,220 @@
+package evals
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/looptape/looptape/evals/stats"
+)
+
+// means tests the means of the checked metrics.
+func (j *evaluation) means(names []string) error {
+	names = slices.DeleteFunc(names, func(name string) bool { return !j.includes(name) })
+	var tested []string
+	var p []float64
+	for _, name := range names {
+		m, err := j.measure(name, len(names))
+		if err != nil {
+			return fmt.Errorf("metric %q: %w", name, err)
+		}
+		j.v.Metrics[name] = m
+		if m.P != nil {
+			tested, p = append(tested, name), append(p, *m.P)
+		}
+	}
+	holm, err := stats.Holm(p)
+	for i, name := range tested {
+		m := j.v.Metrics[name]
+		m.Holm = &holm[i]
+		j.v.Metrics[name] = m
+	}
+	for _, name := range names {
+		m := j.v.Metrics[name]
+		if err = cmp.Or(err, j.judge(name, &m)); err != nil {
+			return fmt.Errorf("metric %q: %w", name, err)
+		}
+	}
+	return err
+}
+
+// measure computes the change of a metric, one of several.
+func (j *evaluation) measure(metric string, metrics int) (metricResult, error) {
+	c := j.change.Metrics[metric]
+	m := metricResult{Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference, CI95: c.CI95.Best(), Missing: c.Missing.New}
+	base, now, difference, err := pair(j.base, j.now, scoreOf(metric))
+	if difference == nil {
+		return m, err
+	}
+	if err := j.test(&m, metric, base, now, &c); err != nil {
+		return m, err
+	}
+	m.Worse = j.worse(metric, base, now)
+	return m, j.power(&m, metric, metrics, base, now)
+}
+
+// test computes the probability of a decline.
+func (j *evaluation) test(m *metricResult, metric string, base, now *stats.Sample, c *Change) error {
+	single := base.Len() == base.Cases() && now.Len() == now.Cases()
+	if single && base.Clusters() < base.Cases() {
+		m.Test = "sign flips of clusters"
+		m.P = new(1.0)
+		if j.decline(metric, *c.Difference) > 0 {
+			m.P = new(*c.P.Permutation / 2) // the distribution is symmetric
+		}
+		return nil
+	}
+	w, err := stats.Within(base, now, stats.Resampling{Seed: j.Seed})
+	if err != nil {
+		return err
+	}
+	m.Test = w.Method
+	switch {
+	case j.decline(metric, *c.Difference) <= 0:
+		m.P = new(1.0)
+	case j.lower(metric):
+		m.P = &w.Higher
+	default:
+		m.P = &w.Lower
+	}
+	return nil
+}
+
+// usualPower is the probability of finding [metricResult.SmallestDrop].
+const usualPower = 0.8
+
+// power computes what the gate finds, from how the runs of each case vary in both sets. With several
+// metrics, the level is that of the smallest of their probabilities.
+func (j *evaluation) power(m *metricResult, metric string, metrics int, base, now *stats.Sample) error {
+	runs := [2]map[string]int{base.Epochs(), now.Epochs()}
+	s, err := stats.NewSimulator([]*stats.Sample{base, now}, func(name string) (int, int) { return runs[0][name], runs[1][name] })
+	if err != nil {
+		return err
+	}
+	t := stats.DropTest{Alpha: j.alpha() / float64(metrics), Least: j.Drop, Rise: j.lower(metric)}
+	r := stats.Resampling{Resamples: powerSimulations, Seed: j.Seed}
+	drop, ok, err := s.Smallest(t, usualPower, r)
+	if ok {
+		m.SmallestDrop = &drop
+	}
+	if err != nil || j.Detect == 0 {
+		return err
+	}
+	power, err := s.Power(t, j.Detect, r)
+	m.Power = &power
+	return err
+}
+
+// powerSimulations is the number of simulations for a power: its standard error is at most 0.025.
+const powerSimulations = 400
+
+func (j *evaluation) alpha() float64 {
+	const usual = 0.05
+	return cmp.Or(j.Alpha, usual)
+}
+
+// lower reports whether less is better.
+func (j *evaluation) lower(metric string) bool { return slices.Contains(j.Lower, metric) }
+
+// decline returns by how much a metric got worse.
+func (j *evaluation) decline(metric string, difference float64) float64 {
+	if j.lower(metric) {
+		return difference
+	}
+	return -difference
+}
+
+// worse returns the cases whose mean declined.
+func (j *evaluation) worse(metric string, base, now *stats.Sample) (list []worseCase) {
+	rates := binary(base) && binary(now)
+	runs := [2]map[string]int{base.Epochs(), now.Epochs()}
+	after := now.CaseMeans().Rows()
+	for i, b := range base.CaseMeans().Rows() {
+		c := worseCase{Case: b.Case, Base: b.Value, New: after[i].Value, BaseRuns: runs[0][b.Case], NewRuns: runs[1][b.Case], Difference: after[i].Value - b.Value}
+		if j.decline(metric, c.Difference) <= rounding {
+			continue
+		}
+		if rates {
+			of := func(mean float64, n int) int { return int(math.Round(mean * float64(n))) }
+			c.CI95 = known(ends(stats.UnpairedRates(of(c.Base, c.BaseRuns), c.BaseRuns, of(c.New, c.NewRuns), c.NewRuns, level)))
+		}
+		list = append(list, c)
+	}
+	j.locate(metric, list)
+	slices.SortStableFunc(list, func(a, b worseCase) int {
+		return cmp.Or(cmp.Compare(j.decline(metric, b.Difference), j.decline(metric, a.Difference)), cmp.Compare(a.Case, b.Case))
+	})
+	return list
+}
+
+// locate sets the positions of the worst new runs of cases.
+func (j *evaluation) locate(metric string, list []worseCase) {
+	at := map[string]*worseCase{}
+	for i := range list {
+		at[list[i].Case] = &list[i]
+	}
+	worst := map[string]float64{}
+	for i := range j.now.Rows {
+		r := &j.now.Rows[i]
+		value, scored := r.Scores.Get(metric)
+		c := at[r.Case]
+		if c == nil || !scored {
+			continue
+		}
+		if before, ok := worst[r.Case]; !ok || j.decline(metric, value-before) > 0 {
+			worst[r.Case], c.File, c.Line = value, r.File, r.Line
+		}
+	}
+}
+
+// rounding is the loss of precision of a difference of means.
+const rounding = 1e-9
+
+// judge records the findings about the mean of a metric.
+func (j *evaluation) judge(metric string, m *metricResult) error {
+	found := func(kind, format string, args ...any) { j.found(&Row{}, kind, metric, format, args...) }
+	if m.Difference != nil {
+		fall := j.decline(metric, *m.Difference)
+		if fall >= j.Drop-rounding && *m.Holm < j.alpha() { // Holm is 1 without a decline
+			found(KindDrop, "the mean of %d cases went from %.4f to %.4f, p = %.4f", m.Pairs, *m.Base, *m.New, *m.Holm)
+		}
+		if most, ok := setting(j.MaxDrop, metric); ok && fall > most+rounding {
+			found(KindMaxDrop, "the mean of %d cases went from %.4f to %.4f, by more than max_drop %v", m.Pairs, *m.Base, *m.New, most)
+		}
+		if m.Power != nil && *m.Power < j.RequirePower {
+			found(KindPower, "the gate finds a drop of %v with a probability of %.2f, less than require_power %v: use more runs or cases", j.Detect, *m.Power, j.RequirePower)
+		}
+	}
+	return j.floor(metric, found)
+}
+
+// setting returns the setting of a metric, or else of all.
+func setting(by map[string]float64, metric string) (float64, bool) {
+	if x, ok := by[metric]; ok {
+		return x, true
+	}
+	x, ok := by[""]
+	return x, ok
+}
+
+// floor compares the mean of all new cases with the worst that passes.
+func (j *evaluation) floor(metric string, found func(kind, format string, args ...any)) error {
+	least, ok := j.Min[metric]
+	if !ok && !j.lower(metric) {
+		least, ok = j.Min[""]
+	}
+	if !ok {
+		return nil
+	}
+	s, _, err := j.now.sample(metric)
+	if s == nil {
+		found(KindMin, "no run has a score, min is %v", least)
+		return err
+	}
+	mean := s.CaseMeans().Mean()
+	if j.decline(metric, mean-least) > rounding {
+		found(KindMin, "the mean of %d cases is %.4f, min is %v", s.Cases(), mean, least)
+	}
+	return nil
+}
