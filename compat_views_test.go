@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,12 +20,15 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
 	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/internal/decompress"
 	"github.com/looptape/looptape/llm"
@@ -819,13 +823,56 @@ func viewResult(t *testing.T, r *evals.Result) map[string]any {
 	f := got(r.Summary(nil))(t, "figures")
 	for _, name := range slices.Sorted(maps.Keys(f.Metrics)) {
 		m := f.Metrics[name]
-		over := m.MeanOfRuns
+		over, of := m.MeanOfRuns, intervalsOfVersion1(t, r, name)
 		metrics = append(metrics, values{
 			formatWord(name), m.N, number(over.Value), number(over.Naive), number(over.ClusterCR0), number(over.Cluster),
-			interval(over.Wilson), numbers(m.PassHatK), numbers(m.PassAtK), m.Missing, m.Errors,
+			interval(of[0]), interval(over.Wilson), interval(of[1]), interval(of[2]),
+			numbers(m.PassHatK), numbers(m.PassAtK), m.Missing, m.Errors,
 		})
 	}
 	return map[string]any{"scorers": len(r.Scorers), "rows": rows, "unreadable": unreadable, "metrics": metrics, "graders": viewUsage(f.Graders)}
+}
+
+// intervalsOfVersion1 returns the intervals of the mean over runs that version 1 printed: of t, Wilson's with
+// the effective number of runs, and the bootstrap's. Current intervals are of the mean over cases.
+func intervalsOfVersion1(t *testing.T, r *evals.Result, metric string) (list [3]*[2]float64) {
+	const level, seed = 0.95, 1
+	ends := func(in stats.Interval, err error) *[2]float64 {
+		if err != nil {
+			return nil
+		}
+		return &[2]float64{in.Low, in.High}
+	}
+	var rows []stats.Row
+	for i := range r.Rows {
+		if x, ok := r.Rows[i].Scores.Get(metric); ok {
+			rows = append(rows, stats.Row{Case: r.Rows[i].Case, Epoch: i, Cluster: r.Rows[i].Cluster, Value: x})
+		}
+	}
+	if len(rows) == 0 {
+		return list
+	}
+	s := got(stats.New(rows))(t, "sample")
+	naive, _ := s.Naive()
+	e, err := s.Cluster()
+	if err != nil {
+		return list
+	}
+	list[0], list[2] = ends(e.T(level)), ends(s.Bootstrap(level, stats.Resampling{Seed: seed}))
+	if _, err := s.Wilson(level); err != nil {
+		return list
+	}
+	quantile := func(df float64) float64 { return distuv.StudentsT{Sigma: 1, Nu: df}.Quantile((1 + level) / 2) }
+	n, p := float64(s.Clusters()), e.Value
+	if p > 0 && p < 1 {
+		ratio := naive.SE / e.SE * quantile(naive.DF) / quantile(e.DF)
+		n = float64(s.Len()) * min(1, ratio*ratio)
+	}
+	z := distuv.UnitNormal.Quantile((1 + level) / 2)
+	z2 := z * z / n
+	low := func(p float64) float64 { return p * p / (p + z2/2 + math.Sqrt(z2*(p*(1-p)+z2/4))) }
+	list[1] = &[2]float64{low(p), 1 - low(1-p)}
+	return list
 }
 
 // scored reads a score file.

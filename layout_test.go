@@ -460,6 +460,7 @@ var table = []packageRule{
 	},
 	{
 		name: "evals", does: "rows, comparison, power, gate, score files",
+		large:    "Comparison, gate, baseline and suite share the rows and the samples of a metric.",
 		not:      "formulas, output",
 		packages: evaluationPackages,
 		modules:  evaluationModules,

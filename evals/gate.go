@@ -20,11 +20,11 @@ type Gate struct {
 	Alpha float64
 	// Drop is the smallest significant drop of a mean that counts, in the unit of the metric.
 	Drop float64
-	// MaxDrop is, by metric, the largest drop of a mean that passes, significant or not. The metric ""
-	// stands for all others.
+	// MaxDrop is, by metric, the largest drop of a mean that passes, significant or not. The metric "" is
+	// all others.
 	MaxDrop map[string]float64
 	// Min is, by metric, the worst mean over all cases that passes: the least, or the highest of a
-	// metric in Lower. The metric "" stands for all others that are not in Lower.
+	// metric in Lower. The metric "" is all others that are not in Lower.
 	Min map[string]float64
 	// Detect is a drop that the gate is able to find, if nothing else changes, with the probability
 	// RequirePower; less is a finding. RequirePower 0 means that the probability is only reported.

@@ -2,6 +2,7 @@ package evals
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -32,7 +33,7 @@ func (j *evaluation) means(names []string) error {
 	}
 	for _, name := range names {
 		m := j.v.Metrics[name]
-		if err = cmp.Or(err, j.judge(name, &m)); err != nil {
+		if err = cmp.Or(err, j.report(name, &m)); err != nil {
 			return fmt.Errorf("metric %q: %w", name, err)
 		}
 	}
@@ -88,7 +89,10 @@ const usualPower = 0.8
 // metrics, the level is that of the smallest of their probabilities.
 func (j *evaluation) power(m *metricResult, metric string, metrics int, base, now *stats.Sample) error {
 	runs := [2]map[string]int{base.Epochs(), now.Epochs()}
-	s, err := stats.NewSimulator([]*stats.Sample{base, now}, func(name string) (int, int) { return runs[0][name], runs[1][name] })
+	s, err := stats.NewSimulator(base, now, func(name string) (int, int) { return runs[0][name], runs[1][name] })
+	if errors.Is(err, stats.ErrTooFew) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -171,8 +175,8 @@ func (j *evaluation) locate(metric string, list []worseCase) {
 // rounding is the loss of precision of a difference of means.
 const rounding = 1e-9
 
-// judge records the findings about the mean of a metric.
-func (j *evaluation) judge(metric string, m *metricResult) error {
+// report records the findings about the mean of a metric.
+func (j *evaluation) report(metric string, m *metricResult) error {
 	found := func(kind, format string, args ...any) { j.found(&Row{}, kind, metric, format, args...) }
 	if m.Difference != nil {
 		fall := j.decline(metric, *m.Difference)

@@ -28,7 +28,8 @@ func (s *Sample) Wilson(level float64) (Interval, error) {
 // ClusterWilson returns Wilson's interval of the mean over cases ([Sample.CaseMeans]) with the
 // effective number of trials 1+p̂(1−p̂)/SE². SE is the standard error of the case means by
 // [Sample.Cluster], times the ratio of the quantiles of Student's t with C−1 degrees of freedom
-// and with that number less 1, if it is above 1. The number is at most that of the runs. The method is
+// and with that number less 1, if it is above 1. Where all scores are 0 or 1, it is at most the number of
+// runs. The method is
 // that of Korn & Graubard ("Confidence intervals for proportions with small expected number of
 // positive counts estimated from survey data", Survey Methodology 24, 1998), used in Wilson's
 // interval as by Franco, Little, Louis & Slud ("Comparative study of confidence intervals for
@@ -47,7 +48,7 @@ func (s *Sample) ClusterWilson(level float64) (Interval, error) {
 	if err != nil {
 		return Interval{}, err
 	}
-	return wilson(e.Value, e.trials(e.Value*(1-e.Value), s.runs, tail), tail), nil
+	return wilson(e.Value, e.trials(e.Value*(1-e.Value), s.trials, tail), tail), nil
 }
 
 // rates checks that all values are between 0 and 1.
@@ -62,11 +63,11 @@ func (s *Sample) rates() error {
 
 // trials returns the number of independent trials with this variance each whose mean has the
 // standard error of the estimate, at most all. Without variance, each cluster is a trial.
-func (e Estimate) trials(variance float64, all int, tail float64) float64 {
+func (e Estimate) trials(variance, all, tail float64) float64 {
 	if !(variance > 0) {
 		return e.DF + 1
 	}
-	n := min(1+variance/(e.SE*e.SE), float64(all))
+	n := min(1+variance/(e.SE*e.SE), all)
 	if n <= 1 {
 		return n
 	}
@@ -104,13 +105,13 @@ func Tango(base, other *Sample, level float64) (Interval, error) {
 	if err != nil {
 		return Interval{}, err
 	}
-	var lost, won, runs float64
+	most := min(base.trials, other.trials)
+	var lost, won float64
 	strata, err := casesOf(base, other)
 	for _, c := range strata {
 		a, b := c.means()
 		lost += a * (1 - b)
 		won += b * (1 - a)
-		runs += float64(min(c.base, len(c.values)-c.base))
 	}
 	cases := float64(len(strata))
 	lost, won = lost/cases, won/cases
@@ -119,7 +120,7 @@ func Tango(base, other *Sample, level float64) (Interval, error) {
 	if variance < none {
 		variance = 0
 	}
-	return tango(lost, won, d.trials(variance, int(runs), tail), tail), err
+	return tango(lost, won, d.trials(variance, most, tail), tail), err
 }
 
 // tango returns the interval for shares of discordant pairs among n, which may be fractional. The ends
@@ -153,12 +154,12 @@ func tango(lost, won, n, tail float64) Interval {
 // UnpairedRates returns the interval of the difference of two rates of independent trials, other −
 // base, from Wilson's intervals of both (method 10 of Newcombe, "Interval estimation for the
 // difference between independent proportions: comparison of eleven methods", Statistics in Medicine
-// 17, 1998). The trials must be 1 or more and the successes at most as many.
+// 17, 1998). The trials must be 1 or more, and no less than the successes.
 func UnpairedRates(baseSuccesses, baseTrials, otherSuccesses, otherTrials int, level float64) (Interval, error) {
 	tail, err := tailOf(level)
 	for _, of := range [][2]int{{baseSuccesses, baseTrials}, {otherSuccesses, otherTrials}} {
 		if of[0] < 0 || of[1] < 1 || of[0] > of[1] {
-			err = cmp.Or(err, fmt.Errorf("%d successes in %d trials: want 1 trial or more, and at most as many successes", of[0], of[1]))
+			err = cmp.Or(err, fmt.Errorf("%d successes in %d trials: want 1 trial or more, and no more successes than trials", of[0], of[1]))
 		}
 	}
 	if err != nil {

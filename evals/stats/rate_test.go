@@ -104,6 +104,12 @@ func TestClusterWilson(t *testing.T) {
 		near(t, "all equal", got(sample(t, []float64{v, v}, []float64{v, v, v}, []float64{v})), wilson(3, int(3*v)), 1e-12)
 	}
 
+	// Graded values vary less than 0 and 1, so that the interval is narrower.
+	graded := singles(t, 0.4, 0.5, 0.6, 0.5)
+	in, e := got(graded), must(must(graded.Cluster())(t).T(0.95))(t)
+	near(t, "graded values", in, e, 0.02)
+	near(t, "equal graded values", got(singles(t, 0.005, 0.005)), stats.Interval{Low: 0.005, High: 0.005}, 1e-12)
+
 	// pass^1 is the mean.
 	s := sample(t, runs(4, 1), runs(4, 4), runs(4, 0), runs(4, 3))
 	near(t, "pass^1", must(must(s.PassHatK(1))(t).ClusterWilson(0.95))(t), got(s), 1e-12)

@@ -49,17 +49,20 @@ func (t DropTest) finds(s strata, cases int) bool {
 	return w.Lower < t.alpha()
 }
 
-// Simulator draws runs that vary as those of its samples do, to tell what a [DropTest] of such runs
+// Simulator draws runs that vary as those of its samples do, to predict what a [DropTest] of such runs
 // finds. It is safe for concurrent use.
 //
-// Where all values are 0 or 1, the rate of a case has the distribution that its runs leave: beta
-// with s+κ·p and f+κ·(1−p) for s successes and f failures, where p is the mean over cases plus half a
-// success and κ = 1/ICC−1. ICC is the correlation of the runs of a case, by the analysis of variance (Donner, "A
-// review of inference procedures for the intraclass correlation coefficient in the one-way random
-// effects model", International Statistical Review 54, 1986), 0 without a case of two runs. A drop
-// of the mean reduces the rate of each case in proportion. Otherwise a value is the mean
-// of its case plus a residual of any case, times √(k/(k−1)) for k runs, and a drop moves all
-// values.
+// Where all values are 0 or 1, the rate of a case has the distribution that its runs in the base
+// leave: beta with s+κ·p and f+κ·(1−p) for s successes and f failures, where p is the mean of the
+// cases and one more that is ½, and κ = 1/ICC−1. ICC is the correlation of the runs of a case in the base, by
+// the analysis of variance (Donner, "A review of inference procedures for the intraclass
+// correlation coefficient in the one-way random effects model", International Statistical Review
+// 54, 1986); without a case of two runs in the base, that of the runs in both samples; without any, 0.
+// A drop of the mean reduces the rate of each case in proportion.
+//
+// Otherwise a value is the mean of its case plus a residual of any case, times √(k/(k−1)) for a case with k runs
+// in a sample. Without such a case, a residual is half of the difference between the samples
+// of a case, less its mean, times √2 and with either sign. A drop moves all values.
 type Simulator struct {
 	cases     []simulated
 	binary    bool
@@ -75,51 +78,63 @@ type simulated struct {
 	a, b        float64 // parameters of the distribution of the rate; 0 and 0 if it is mean
 }
 
-// NewSimulator returns the simulator of samples that have the same cases. The function runs returns
-// the numbers of runs of a case in the base and in the other sample of a simulated test, each 1 or
-// more. There must be a case with two runs in all samples together, or values of 0 and 1.
-func NewSimulator(samples []*Sample, runs func(name string) (base, other int)) (*Simulator, error) {
-	values := map[string][]float64{}
-	var names []string
-	for _, s := range samples {
-		for _, c := range s.cases {
-			name := c[0].Case
-			if values[name] == nil {
-				names = append(names, name)
-			}
-			for _, r := range c {
-				values[name] = append(values[name], r.Value)
-			}
-		}
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("simulation of no case: %w", ErrTooFew)
-	}
-	s := &Simulator{binary: true}
+// NewSimulator returns the simulator of runs like those of the base and of another sample, which may
+// be nil. The function runs returns the numbers of runs of a case in the base and in the other
+// sample of a simulated test, each 1 or more. There must be a case with two runs in all, or
+// values of 0 and 1.
+func NewSimulator(base, other *Sample, runs func(name string) (base, other int)) (*Simulator, error) {
+	s := &Simulator{binary: !math.IsInf(base.trials, 1) && (other == nil || !math.IsInf(other.trials, 1))}
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, name := range names {
-		c := simulated{mean: total(values[name], itself) / float64(len(values[name]))}
-		if c.base, c.other = runs(name); c.base < 1 || c.other < 1 {
-			return nil, fmt.Errorf("simulation of case %q with %d and %d runs: want 1 or more", name, c.base, c.other)
+	for _, c := range base.cases {
+		name := c[0].Case
+		n, m := runs(name)
+		if n < 1 || m < 1 {
+			return nil, fmt.Errorf("simulation of case %q with %d and %d runs: want 1 or more", name, n, m)
 		}
-		k := float64(len(values[name]))
-		for _, v := range values[name] {
-			low, high = min(low, v), max(high, v)
-			s.binary = s.binary && (v == 0 || v == 1)
-			if k > 1 {
-				s.residuals = append(s.residuals, (v-c.mean)*math.Sqrt(k/(k-1)))
-			}
+		for _, r := range c {
+			low, high = min(low, r.Value), max(high, r.Value)
 		}
-		s.cases = append(s.cases, c)
+		s.cases = append(s.cases, simulated{base: n, other: m, mean: mean(c)})
 	}
 	s.spread = high - low
 	if s.binary {
-		s.rates(names, values)
-	} else if len(s.residuals) == 0 {
+		s.rates(base, other)
+	} else if s.residuals = residualsOf(base, other); len(s.residuals) == 0 {
 		return nil, fmt.Errorf("simulation of runs: %w runs of a case to know how they vary: score each case twice", ErrTooFew)
 	}
 	s.mean = total(s.cases, simulated.expected) / float64(len(s.cases))
 	return s, nil
+}
+
+// residualsOf returns the residuals of numbers.
+func residualsOf(base, other *Sample) (list []float64) {
+	samples := []*Sample{base}
+	if other != nil {
+		samples = append(samples, other)
+	}
+	for _, s := range samples {
+		for _, c := range s.cases {
+			if k := float64(len(c)); k > 1 {
+				m := mean(c)
+				for _, r := range c {
+					list = append(list, (r.Value-m)*math.Sqrt(k/(k-1)))
+				}
+			}
+		}
+	}
+	if len(list) > 0 || other == nil {
+		return list
+	}
+	p, err := Pair(base, other)
+	if err != nil || p.Difference.Len() == 1 {
+		return nil
+	}
+	m := p.Difference.Mean()
+	for _, r := range p.Difference.rows {
+		half := (r.Value - m) / math.Sqrt2
+		list = append(list, half, -half)
+	}
+	return list
 }
 
 // expected returns the mean of the distribution of the case.
@@ -131,51 +146,63 @@ func (c simulated) expected() float64 {
 }
 
 // rates sets the distributions of the rates.
-func (s *Simulator) rates(names []string, values map[string][]float64) {
+func (s *Simulator) rates(base, other *Sample) {
 	n := float64(len(s.cases))
 	p := (total(s.cases, func(c simulated) float64 { return c.mean }) + 0.5) / (n + 1)
-	weight := 0.0 // κ
-	icc := s.icc(names, values)
-	if icc > 0 {
-		weight = 1/icc - 1
+	icc, known := iccOf(base.cases)
+	if !known && other != nil {
+		if both, err := casesOf(base, other); err == nil {
+			icc, _ = iccOf(both.rows())
+		}
 	}
-	for i := range s.cases {
+	for i, runs := range base.cases {
 		c := &s.cases[i]
-		k := float64(len(values[names[i]]))
 		if icc == 0 {
 			c.mean = p
 			continue
 		}
+		k, weight := float64(len(runs)), 1/icc-1 // κ
 		c.a, c.b = c.mean*k+weight*p, (1-c.mean)*k+weight*(1-p)
 	}
 }
 
-// icc returns the correlation of the runs of a case, from 0 to 1.
-func (s *Simulator) icc(names []string, values map[string][]float64) float64 {
-	var all, squares, within, sum float64
-	for i, name := range names {
-		k := float64(len(values[name]))
+// rows returns the runs of both samples by case.
+func (s strata) rows() [][]Row {
+	list := make([][]Row, len(s))
+	for i, c := range s {
+		for _, v := range c.values {
+			list[i] = append(list[i], Row{Value: v})
+		}
+	}
+	return list
+}
+
+// iccOf returns the correlation of the runs of a case, from 0 to 1. It is unknown without a case of
+// two runs.
+func iccOf(cases [][]Row) (icc float64, known bool) {
+	var all, squares, within, between float64
+	sum := total(cases, sumOf)
+	for _, c := range cases {
+		k := float64(len(c))
 		all += k
 		squares += k * k
-		sum += k * s.cases[i].mean
-		within += k * s.cases[i].mean * (1 - s.cases[i].mean)
+		within += scatter(c)
 	}
-	cases := float64(len(names))
-	if cases < 2 || all == cases {
-		return 0
+	n := float64(len(cases))
+	if n < 2 || all == n {
+		return 0, false
 	}
-	between := 0.0
-	for i, name := range names {
-		d := s.cases[i].mean - sum/all
-		between += float64(len(values[name])) * d * d
+	for _, c := range cases {
+		d := mean(c) - sum/all
+		between += float64(len(c)) * d * d
 	}
-	between /= cases - 1
-	within /= all - cases
-	runs := (all - squares/all) / (cases - 1)
+	between /= n - 1
+	within /= all - n
+	runs := (all - squares/all) / (n - 1)
 	if d := between + (runs-1)*within; d > 0 {
-		return min(1, max(0, (between-within)/d))
+		icc = min(1, max(0, (between-within)/d))
 	}
-	return 0
+	return icc, true
 }
 
 // most returns the largest possible drop.
@@ -189,8 +216,8 @@ func (s *Simulator) most(t DropTest) float64 {
 	return s.mean
 }
 
-// Power returns the probability that the test finds this drop, by so many simulations of random
-// seed, or for many cases by the normal distribution. A drop of 0 gives the probability of a false
+// Power returns the probability that the test finds this drop, by simulations or, for many
+// cases, by the normal distribution. A drop of 0 gives the probability of a false
 // alarm. It returns an error for a drop that is impossible.
 func (s *Simulator) Power(t DropTest, drop float64, r Resampling) (float64, error) {
 	draws, rng, err := r.start()

@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -15,12 +16,12 @@ func runsOf(base, other int) func(string) (int, int) {
 	return func(string) (int, int) { return base, other }
 }
 
-func simulator(t tb, base, other int, samples ...*stats.Sample) *stats.Simulator {
+func simulator(t tb, base, other int, of *stats.Sample) *stats.Simulator {
 	t.Helper()
-	return must(stats.NewSimulator(samples, runsOf(base, other)))(t)
+	return must(stats.NewSimulator(of, nil, runsOf(base, other)))(t)
 }
 
-// cases returns the values of so many cases with runs whose rates are of a beta distribution.
+// cases returns the values of n cases with runs whose rates are of a beta distribution.
 func cases(rng *rand.Rand, n, runs int, a, b float64) (list [][]float64) {
 	rates := distuv.Beta{Alpha: a, Beta: b, Src: rng}
 	for range n {
@@ -125,12 +126,34 @@ func TestSimulatorFew(t *testing.T) {
 	}
 }
 
+// TestSimulatorOfPairs: with one run of each case, the pairs of both samples show how runs vary.
+func TestSimulatorOfPairs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	power := func(base, other []float64, drop float64) float64 {
+		s := must(stats.NewSimulator(singles(t, base...), singles(t, other...), runsOf(1, 1)))(t)
+		return must(s.Power(stats.DropTest{}, drop, stats.Resampling{}))(t)
+	}
+	var a, b, same []float64
+	for range 300 {
+		v := flip(rng, 0.5)
+		a, b, same = append(a, v), append(b, flip(rng, 0.5)), append(same, v)
+	}
+	if p, q := power(a, b, 0.05), power(a, same, 0.05); p > 0.4 || q < 0.9 {
+		t.Errorf("rates: got the power %.3f for independent runs and %.3f for equal runs", p, q)
+	}
+	var x, y []float64
+	for range 300 {
+		v := 10 * rng.NormFloat64()
+		x, y = append(x, v+rng.NormFloat64()), append(y, v+rng.NormFloat64()-3) // a drop is no noise
+	}
+	// The standard error of the difference is √(2/300), and the test finds 1.645 times that.
+	near(t, "numbers", power(x, y, 0.2), distuv.UnitNormal.CDF(0.2/math.Sqrt(2./300)-1.645), 0.06)
+}
+
 func TestSimulatorRefuses(t *testing.T) {
-	_, err := stats.NewSimulator(nil, runsOf(1, 1))
-	fails(t, "no sample", err, "no case")
-	_, err = stats.NewSimulator([]*stats.Sample{singles(t, 1)}, runsOf(1, 0))
+	_, err := stats.NewSimulator(singles(t, 1), nil, runsOf(1, 0))
 	fails(t, "no run", err, `case "000" with 1 and 0 runs`)
-	_, err = stats.NewSimulator([]*stats.Sample{singles(t, 0.5, 3)}, runsOf(1, 1))
+	_, err = stats.NewSimulator(singles(t, 0.5, 3), nil, runsOf(1, 1))
 	fails(t, "one run of numbers", err, "score each case twice")
 	s := simulator(t, 1, 1, singles(t, 1, 0, 0))
 	_, err = s.Power(stats.DropTest{}, 0.9, stats.Resampling{})

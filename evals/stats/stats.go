@@ -57,7 +57,10 @@ type Sample struct {
 	rows     []Row   // by cluster, case and epoch
 	cases    [][]Row // parts of rows
 	clusters [][]Row // parts of rows
-	runs     int     // number of scored runs; more than rows if a row is computed from several
+
+	// trials is the number of scored runs, more than that of rows if a row is computed from several, or
+	// infinite if a score is not 0 or 1.
+	trials float64
 }
 
 // New returns the sample of rows and keeps no reference to them. All statistics add the rows by
@@ -95,12 +98,16 @@ func New(rows []Row) (*Sample, error) {
 
 // arrange returns the sample of sorted rows.
 func arrange(rows []Row) *Sample {
-	return &Sample{
+	s := &Sample{
 		rows:     rows,
 		cases:    split(rows, func(r Row) string { return r.Case }),
 		clusters: split(rows, func(r Row) string { return r.Cluster }),
-		runs:     len(rows),
+		trials:   float64(len(rows)),
 	}
+	if _, err := successes(rows); err != nil {
+		s.trials = math.Inf(1)
+	}
+	return s
 }
 
 // split divides rows where the key changes.
@@ -155,7 +162,7 @@ func (s *Sample) CaseMeans() *Sample {
 // computed returns the sample of rows that were computed from the runs of s.
 func (s *Sample) computed(rows []Row) *Sample {
 	c := arrange(rows)
-	c.runs = s.runs
+	c.trials = s.trials
 	return c
 }
 

@@ -22,7 +22,7 @@ type WithinTest struct {
 	// high, if the assignment of runs is random.
 	Lower, Higher float64
 
-	// Method tells how they were computed: "exact", "random" or "normal".
+	// Method is how they were computed: "exact", "random" or "normal".
 	Method string
 }
 
@@ -276,7 +276,7 @@ func (c gridCase) least() (least, n int) {
 }
 
 // grid returns the sum as whole steps, if all cases have two values of the same distance and the
-// distribution takes no more than so many operations.
+// distribution takes no more than this number of operations.
 func (s strata) grid(operations float64) (g grid, ok bool) {
 	var distance float64
 	unit := 1
