@@ -63,6 +63,15 @@ func continuable(t *testing.T, in loop.Input, decided string) (*loop.Result, []t
 	return res, mem.Events()
 }
 
+func join(t *testing.T, traces ...[]trace.Event) []trace.Event {
+	t.Helper()
+	joined, err := trace.Join(traces...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return joined
+}
+
 func compareJoined(t *testing.T, what string, want, got []trace.Event) {
 	t.Helper()
 	if diff := cmp.Diff(trace.FormatText(trace.Canonical(want)), trace.FormatText(got)); diff != "" {
@@ -92,7 +101,7 @@ func TestJoinKilled(t *testing.T) {
 		}
 		first := slices.Clone(whole[:n])
 		_, second := continuable(t, in, "approve")
-		compareJoined(t, fmt.Sprint("killed after ", n, " events"), whole, trace.Join(first, second))
+		compareJoined(t, fmt.Sprint("killed after ", n, " events"), whole, join(t, first, second))
 		if diff := cmp.Diff(whole[:n], first); diff != "" {
 			t.Errorf("Join changed its input (-want +got):\n%s", diff)
 		}
@@ -110,14 +119,15 @@ func TestJoinSuspended(t *testing.T) {
 		_, whole := continuable(t, loop.Prompt("go"), decided)
 		res, first := continuable(t, loop.Prompt("go"), "")
 		in := loop.Continue([]llm.Message{llm.User("go")}, res.Messages...)
-		in.Resume = &loop.Resume{Of: first[0].Run}
+		in.ID, in.Resume = "second", &loop.Resume{Of: first[0].Run}
 		_, second := continuable(t, in, "")
-		again := trace.Join(first, second)
-		compareJoined(t, "suspended again", first, again)
-		in.Resume.Of = "another"
+		compareJoined(t, "suspended again", first, join(t, first, second))
+		in.ID = "third"
 		_, third := continuable(t, in, decided)
-		compareJoined(t, decided, whole, trace.Join(first, third))
-		compareJoined(t, decided+" after a second suspension", whole, trace.Join(again, third))
+		compareJoined(t, decided, whole, join(t, first, third))
+		in.Resume.Of = "second"
+		_, third = continuable(t, in, decided)
+		compareJoined(t, decided+" after a second suspension", whole, join(t, first, second, third))
 	}
 }
 
@@ -133,32 +143,32 @@ func TestJoinAmongOthers(t *testing.T) {
 	for i := range later {
 		later[i].Run = "later"
 	}
-	compareJoined(t, "among others", slices.Concat(other, whole, later), trace.Join(slices.Concat(other, first), slices.Concat(other, second)))
+	compareJoined(t, "among others", slices.Concat(other, whole, later), join(t, slices.Concat(other, first), slices.Concat(other, second)))
 }
 
-// A second run that does something else is joined as it is: it has another configuration, and other messages.
+// A second run with another configuration is joined as it is.
 func TestJoinOther(t *testing.T) {
-	_, first, err := ran(t, model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, System: "one"})
+	res, first, err := ran(t, model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, System: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	killed := first[:slices.IndexFunc(first, func(ev trace.Event) bool { _, ok := ev.Body.(trace.StepEnd); return ok })+1]
 	var mem trace.Memory
-	if _, err := newAgent(t, model(text("other")), loop.Config{System: "two", Sink: &mem}).Run(t.Context(), loop.Prompt("stop")); err != nil {
+	if _, err := newAgent(t, model(text("other")), loop.Config{System: "two", Sink: &mem}).Run(t.Context(), loop.Input{Messages: append([]llm.Message{llm.User("go")}, res.Steps[0].Messages...)}); err != nil {
 		t.Fatal(err)
 	}
 	second := mem.Events()
-	got := trace.Join(killed, second)
+	got := join(t, killed, second)
 	configs, requests, ends := of[trace.ModelConfig](got), of[trace.ModelRequest](got), of[trace.RunEnd](got)
-	if len(configs) != 2 || configs[1].System.Text() != "two" || len(requests) != 2 || requests[1].PrefixMessages != 0 || len(requests[1].NewMessages) != 1 || len(ends) != 1 || ends[0].Steps != 2 || ends[0].ModelCalls != 2 {
+	if len(configs) != 2 || configs[1].System.Text() != "two" || len(requests) != 2 || requests[1].PrefixMessages != 1 || len(requests[1].NewMessages) != 2 || len(ends) != 1 || ends[0].Steps != 2 || ends[0].ModelCalls != 2 {
 		t.Errorf("the joined trace:\n%s", trace.FormatText(got))
 	}
-	for what, lists := range map[string][2][]trace.Event{"nothing first": {nil, second}, "nothing second": {second, nil}, "no complete step": {first[:3], second}} {
-		if diff := cmp.Diff(trace.Canonical(second), trace.Join(lists[0], lists[1])); diff != "" {
+	for what, lists := range map[string][2][]trace.Event{"nothing first": {nil, second}, "nothing second": {second, nil}, "no complete step": {first[:2], second}} {
+		if diff := cmp.Diff(trace.Canonical(second), join(t, lists[0], lists[1])); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
-	if got := trace.Join(nil, nil); len(got) != 0 {
+	if got := join(t, nil, nil); len(got) != 0 {
 		t.Errorf("joined nothing: %v", got)
 	}
 }

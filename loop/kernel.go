@@ -199,9 +199,10 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	return s, false, nil
 }
 
-// beginStep begins the current step, unless a model call of middleware has begun it.
+// beginStep begins the current step, unless a model call of middleware has begun it. The calls of a resumed run
+// are not a step.
 func (r *run) beginStep() {
-	if r.openStep == trace.NoStep {
+	if r.openStep == trace.NoStep && r.step != trace.NoStep {
 		r.openStep = r.step
 		r.emit(r.step, trace.StepStart{})
 		r.begun++
@@ -467,6 +468,7 @@ func (r *run) resume() (stop bool, err error) {
 		return true, r.decideEnd(trace.NoStep)
 	}
 	r.step = trace.NoStep
+	r.life.enter(phaseDeciding)
 	s := &r.info
 	*s = StepInfo{Step: trace.NoStep, Request: &r.transcript.base, run: r}
 	next, plans, err := r.decideCalls(s, &llm.Response{}, conversation.Pending(r.transcript.history))
@@ -482,6 +484,7 @@ func (r *run) resume() (stop bool, err error) {
 	if r.stopForClient(plans) {
 		return true, nil
 	}
+	r.life.enter(phaseIdle)
 	return false, r.continueResumed()
 }
 

@@ -15,7 +15,7 @@ import (
 type phase int32
 
 const (
-	phaseIdle         phase = iota // between steps: Start, End, and the calls of a resumed run
+	phaseIdle         phase = iota // between steps: Start and End
 	phasePreparing                 // BeforeStep
 	phaseCalling                   // WrapModel, and the model call within
 	phaseDeciding                  // AfterModel and BeforeTools

@@ -129,7 +129,7 @@ func (s *StepInfo) Tools() []Tool { return slices.Clone(s.run.tools.list) }
 // error if call has no Purpose or no Request.
 //
 // BeforeStep, AfterModel, BeforeTools and AfterStep may call it on their own goroutine. In
-// BeforeStep the step begins with it. Anywhere else it returns [ErrModelCallNotAllowed];
+// BeforeStep the step begins with it. The calls of a resumed run belong to no step. Anywhere else it returns [ErrModelCallNotAllowed];
 // WrapModel has next for that.
 func (s *StepInfo) CallModel(ctx context.Context, call ModelCall) (*llm.Response, error) {
 	switch {

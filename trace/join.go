@@ -1,83 +1,159 @@
 package trace
 
 import (
+	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/looptape/looptape/llm"
 )
 
-// Join returns the canonical form of one run from two: a run that was suspended, stopped with pending calls,
-// or interrupted, and the run that continues it, often in another process. If the second run repeats
-// what the first would have done, this is the canonical form of a run without the interruption.
+// Join returns the canonical form of one run from the traces of the processes that ran it, in the order of the
+// processes. Each trace after the first has the run that continues the one before, which was
+// suspended, stopped with pending calls, or interrupted. If it repeats what that run would have done, the result is
+// the canonical form of a run without the interruption.
 //
-// The second run is the first run of second, or the one with a [Resumed] event, which names the first
-// one. Without such an event the second run continues after the last complete step of the first. Runs
-// that calls have started are joined, too. To join more runs, join the result with the next.
+// The run of the first trace is its first one, or the one that the second trace resumes. The run of each
+// later trace is the one with a [Resumed] event, which names a run of an earlier trace, or else the first one.
+// Without such an event it continues after the last complete step of the run before. Runs
+// that calls have started are joined, too.
 //
-//   - The end of the first run is omitted: what the second run does again, such as the decision to
-//     suspend, and runs that calls started after that. Model calls of hooks after the last response
-//     are omitted, too.
-//   - The start of the second run is omitted: run.start, resumed, and a model.config that the first run has.
-//   - Steps of the second run follow those of the first, and resumed calls belong to the last of them.
-//   - Requests of the second run refer to the messages of the first. RunEnd counts both runs.
+//   - The end of the run before is omitted: what the next run does again, such as the decision to
+//     suspend, and runs that calls started after that. Of the events and model calls of hooks after the last
+//     response, only those that the next run repeats are omitted.
+//   - The start of the next run is omitted: run.start, resumed, and a model.config that the run has.
+//   - Steps of the next run follow those before, and resumed calls belong to the last of them.
+//   - Requests refer to the messages of the request before. RunEnd counts all runs.
 //   - Times of a virtual clock continue.
 //
-// Join does not change its input.
-func Join(first, second []Event) []Event {
-	if len(first) == 0 || len(second) == 0 {
-		return Canonical(slices.Concat(first, second))
+// Traces must be as the loop wrote them: canonical ones do not have the names of the runs. A trace
+// without events is skipped. Join returns an error if a trace resumes a run that no
+// earlier trace contains, or more than one run; if the run before ended with its final answer; and if a run
+// has other calls or messages than the one before. It does not compare messages that a history.rewrite
+// replaced. Join does not change its input.
+func Join(traces ...[]Event) ([]Event, error) {
+	var joined []Event
+	run, names := "", map[string]bool{} // of the joined run, now and in the traces
+	for i, events := range traces {
+		if len(events) == 0 || i == 0 {
+			joined = append(joined, events...)
+			continue
+		}
+		next, err := findContinuation(joined, events, run, names)
+		if err == nil {
+			joined, err = next.join(joined, events, "trace "+strconv.Itoa(i+1)+" ")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("trace: join: trace %d: %w", i+1, err)
+		}
+		if run = next.into; !hasRun(joined, run) {
+			run = next.from // nothing of the first run is complete
+		}
+		names[next.into], names[next.from] = true, true
 	}
-	into, from, resumes := first[0].Run, second[0].Run, false
+	return Canonical(joined), nil
+}
+
+// continuation is a run that continues another one.
+type continuation struct {
+	into, from string
+	resumes    bool
+}
+
+func hasRun(events []Event, run string) bool {
+	return slices.ContainsFunc(events, func(ev Event) bool { return ev.Run == run })
+}
+
+// findContinuation finds the run of second that continues one of first: run, if several traces were joined, which has
+// the names in these.
+func findContinuation(first, second []Event, run string, names map[string]bool) (c continuation, err error) {
 	for _, ev := range second {
-		if r, ok := ev.Body.(Resumed); ok {
-			from, resumes = ev.Run, true
-			if slices.ContainsFunc(first, func(ev Event) bool { return ev.Run == r.Of }) {
-				into = r.Of
-			}
-			break
+		r, ok := ev.Body.(Resumed)
+		switch {
+		case !ok:
+		case c.resumes:
+			return c, fmt.Errorf("resumes the runs of %q and %q: join the events of one run", c.from, ev.Run)
+		default:
+			c = continuation{r.Of, ev.Run, true}
 		}
 	}
-	kept := unfinished(first, into, resumes)
-	if !slices.ContainsFunc(kept, func(ev Event) bool { return ev.Run == into }) {
-		return Canonical(second) // nothing of the first run is complete
+	if names[c.into] {
+		c.into = run
 	}
-	j := joiner{run: into, resumes: resumes, step: NoStep, configs: map[Purpose]ModelConfig{}, sent: map[Purpose][]llm.Message{}, usage: map[Purpose]llm.Usage{PurposeAnswer: {}}}
+	switch {
+	case c.resumes && !hasRun(first, c.into):
+		return c, fmt.Errorf("resumes the run %q, which no earlier trace contains: pass the traces in the order of the processes, as they were written", c.into)
+	case c.resumes:
+		return c, nil
+	}
+	c = continuation{into: run, from: second[0].Run}
+	if run == "" && len(first) > 0 {
+		c.into = first[0].Run
+	}
+	for _, ev := range first {
+		if r, ok := ev.Body.(Resumed); ok && hasRun(second, r.Of) && !hasRun(first, r.Of) {
+			return c, fmt.Errorf("contains the run %q, which an earlier trace resumes: pass the traces in the order of the processes", r.Of)
+		}
+	}
+	return c, nil
+}
+
+// join appends the events of second to those of first. Runs of second other than c.from get the prefix.
+func (c continuation) join(first, second []Event, prefix string) ([]Event, error) {
+	j := joiner{continuation: c, step: NoStep, pending: 1, second: map[Purpose]requested{}, sent: map[Purpose]requested{}, usage: map[Purpose]llm.Usage{PurposeAnswer: {}}}
+	own, next := ofRun(first, c.into), ofRun(second, c.from)
+	if err := j.checkEnd(own); err != nil {
+		return nil, err
+	}
+	kept, tail := cut(own, c.resumes)
 	for _, ev := range kept {
-		if ev.Run == into {
-			j.read(ev)
-		}
+		j.read(ev)
 	}
+	if err := j.check(own, next); err != nil {
+		return nil, err
+	}
+	if len(kept) == 0 {
+		return second, nil // nothing of the first run is complete
+	}
+	if c.resumes {
+		kept = append(kept, j.unrepeated(tail, next)...)
+	}
+	events := withChildren(first, c.into, kept)
 	for _, ev := range second {
-		if ev.Run == from {
-			kept = j.append(kept, ev)
+		if ev.Run == c.from {
+			events = j.append(events, ev)
 			continue
 		}
 		rename := func(run string) string {
-			if run == from {
-				return into
+			if run == c.from {
+				return c.into
 			}
-			return "joined " + run // not the name of a run in first
+			return prefix + run // not the name of a run in first
 		}
 		ev.Run, ev.Body = rename(ev.Run), mapRuns(ev.Body, rename)
-		kept = append(kept, ev)
+		events = append(events, ev)
 	}
-	return Canonical(kept)
+	return events, nil
 }
 
-// unfinished returns the events of a run and of the runs that its calls started, without what a second
-// run does again.
-func unfinished(events []Event, run string, resumes bool) []Event {
-	var own []Event
+// ofRun returns the events of a run without deltas.
+func ofRun(events []Event, run string) (own []Event) {
 	for _, ev := range events {
-		if ev.Run == run {
+		if ev.Run == run && ev.Body.Kind() != KindModelDelta {
 			own = append(own, ev)
 		}
 	}
-	end := 0 // of what is kept
+	return own
+}
+
+// cut splits the events of a run into what the next run continues, and the rest.
+func cut(own []Event, resumes bool) (kept, tail []Event) {
+	end := 0
 	for i, ev := range own {
 		switch ev.Body.(type) {
 		case ModelResponse:
@@ -91,16 +167,45 @@ func unfinished(events []Event, run string, resumes bool) []Event {
 		default:
 		}
 	}
-	tail := own[end:]
-	own = own[:end:end]
+	tail = own[end:]
 	for i, ev := range slices.Backward(tail) {
-		if id, ok := callID(ev.Body); ok && resumes && isDone(tail, id) {
-			own = append(own, tail[:i+1]...) // the calls before the one that waits
-			break
+		id, ok := callID(ev.Body)
+		if !ok || !resumes || !isDone(tail, id) {
+			continue
 		}
+		for _, ev := range tail[:i+1] { // the calls before the one that waits
+			if id, ok := callID(ev.Body); !ok || isDone(tail, id) {
+				kept = append(kept, ev)
+			}
+		}
+		tail = tail[i+1:]
+		break
 	}
+	return slices.Concat(own[:end], kept), tail
+}
+
+// isDone reports whether the call with this id has its result in events.
+func isDone(events []Event, id string) bool {
+	return slices.ContainsFunc(events, func(ev Event) bool {
+		done, ok := resultID(ev.Body)
+		return ok && done == id
+	})
+}
+
+// resultID returns the ID of the call that has its result with the event.
+func resultID(body Body) (id string, ok bool) {
+	switch body.(type) {
+	case ToolEnd, ToolSkip:
+		return callID(body)
+	default:
+		return "", false
+	}
+}
+
+// withChildren returns the kept events of a run, with the other runs except those that calls started which are
+// not kept.
+func withChildren(events []Event, run string, own []Event) (kept []Event) {
 	started := map[Parent]bool{} // calls that the kept runs have started
-	kept := []Event{}
 	runs, _ := groups(events)
 	for _, g := range runs {
 		list := g.events
@@ -120,50 +225,72 @@ func unfinished(events []Event, run string, resumes bool) []Event {
 	return kept
 }
 
-// isDone reports whether the call with this id has its result in events.
-func isDone(events []Event, id string) bool {
-	return slices.ContainsFunc(events, func(ev Event) bool {
-		switch b := ev.Body.(type) {
-		case ToolEnd:
-			return b.ToolCallID == id
-		case ToolSkip:
-			return b.ToolCallID == id
-		default:
-			return false
-		}
-	})
-}
-
 // joiner appends the events of the second run to those of the first.
 type joiner struct {
-	run     string
-	resumes bool // until the first step of the second run
-	partial bool // the first run has run some calls of the response that the second run resumes
-	step    int  // the last one of the first run
-	at      time.Duration
-	calls   int
-	configs map[Purpose]ModelConfig
-	sent    map[Purpose][]llm.Message // of the last request
-	merged  int                       // number of messages from which on the second run has one more
-	usage   map[Purpose]llm.Usage
-	finish  llm.FinishReason // of the last response of the first run
+	continuation          // resumes until the first step of the second run
+	partial      bool     // the first run has run some calls of the response that the second run resumes
+	separate     bool     // each result has a message
+	pending      int      // resumed calls without a result; 1 before the decision to run them
+	calls        []string // of the last response of the first run
+	step         int      // the last one of the first run
+	at           time.Duration
+	modelCalls   int
+	second, sent map[Purpose]requested // the last request of the second run, as it is and as it is joined
+	merged       []llm.Message         // messages with the results of two runs
+	usage        map[Purpose]llm.Usage
+	finish       llm.FinishReason // of the last response of the first run
+}
+
+// requested is the content of a request. A request of the second run has no config before its first one.
+type requested struct {
+	config   *ModelConfig
+	messages []llm.Message
+}
+
+// follow returns the state after an event of a model call.
+func (r requested) follow(body Body) requested {
+	switch b := body.(type) {
+	case ModelConfig:
+		r.config = &b
+	case ModelRequest:
+		n := min(b.PrefixMessages, len(r.messages))
+		r.messages = slices.Concat(r.messages[:n], b.NewMessages)
+	default:
+	}
+	return r
 }
 
 // read reads an event of the first run.
 func (j *joiner) read(ev Event) {
 	j.step, j.at = max(j.step, ev.Step), max(j.at, ev.At)
+	j.sent[ev.Purpose] = j.sent[ev.Purpose].follow(ev.Body)
 	switch b := ev.Body.(type) {
+	case RunStart:
+		word, _ := b.Options.Lookup("tool_message")
+		j.separate = word == "one_per_call"
 	case ToolEnd, ToolSkip:
 		j.partial = j.resumes
-	case ModelConfig:
-		j.configs[ev.Purpose] = b
 	case ModelRequest:
-		j.calls++
-		j.sent[ev.Purpose] = append(j.sent[ev.Purpose][:b.PrefixMessages:b.PrefixMessages], b.NewMessages...)
+		for _, m := range b.NewMessages {
+			if m.Role == llm.RoleTool && len(m.Parts) > 1 {
+				j.merged = append(j.merged, m) // perhaps by a join
+			}
+		}
 	case ModelResponse:
 		if ev.Purpose == PurposeAnswer {
-			j.partial, j.finish = false, b.FinishReason
+			j.partial, j.finish, j.calls = false, b.FinishReason, callIDs(b.Message)
 		}
+	default:
+	}
+	j.count(ev)
+}
+
+// count counts the model calls of both runs.
+func (j *joiner) count(ev Event) {
+	switch b := ev.Body.(type) {
+	case ModelRequest:
+		j.modelCalls++
+	case ModelResponse:
 		j.usage[ev.Purpose] = j.usage[ev.Purpose].Add(b.Usage)
 	case ModelError:
 		j.usage[ev.Purpose] = j.usage[ev.Purpose].Add(b.Usage)
@@ -171,17 +298,30 @@ func (j *joiner) read(ev Event) {
 	}
 }
 
+func callIDs(m llm.Message) (ids []string) {
+	for _, c := range m.Calls() {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
 // append appends an event of the second run.
 func (j *joiner) append(events []Event, ev Event) []Event {
-	if _, ok := ev.Body.(RunStart); ok {
+	switch b := ev.Body.(type) {
+	case RunStart, Resumed, ModelDelta:
 		return events
+	case Decision:
+		if b.Reason == ReasonToolCalls && j.resumes {
+			j.pending = b.ToolCalls
+			if j.partial {
+				return events // the first run has decided that
+			}
+		}
+	default:
 	}
-	if _, ok := ev.Body.(Resumed); ok {
-		return events
-	}
-	if _, ok := ev.Body.(StepStart); j.resumes && (ok || ev.Body.Kind() == KindRunEnd) {
+	if j.resumes && j.afterCalls(ev) {
 		j.resumes = false
-		events = append(events, Event{Run: j.run, Step: j.step, At: j.at + ev.At, Body: StepEnd{}}) // the calls were the rest of a step
+		events = append(events, Event{Run: j.run(), Step: j.step, At: j.at + ev.At, Body: StepEnd{}}) // the calls were the rest of a step
 	}
 	switch {
 	case ev.Step >= 0:
@@ -190,72 +330,109 @@ func (j *joiner) append(events []Event, ev Event) []Event {
 		ev.Step = j.step
 	default:
 	}
+	if _, ok := resultID(ev.Body); ok {
+		j.pending--
+	}
+	j.count(ev)
 	switch b := ev.Body.(type) {
-	case Decision:
-		if b.Reason == ReasonToolCalls && j.partial && j.resumes {
-			return events // the first run has decided that
-		}
-	case ModelConfig:
-		known, ok := j.configs[ev.Purpose]
-		delete(j.configs, ev.Purpose)
-		if ok && reflect.DeepEqual(known, b) {
+	case ModelConfig, ModelRequest:
+		var ok bool
+		if ev.Body, ok = j.request(ev.Purpose, b); !ok {
 			return events
 		}
-	case ModelRequest:
-		j.calls++
-		ev.Body = j.request(ev.Purpose, b)
-	case ModelResponse:
-		j.usage[ev.Purpose] = j.usage[ev.Purpose].Add(b.Usage)
-	case ModelError:
-		j.usage[ev.Purpose] = j.usage[ev.Purpose].Add(b.Usage)
 	case RunEnd:
 		ev.Body = j.end(b)
 	default:
 	}
-	ev.Run = j.run
+	ev.Run = j.run()
 	ev.At += j.at
 	return append(events, ev)
 }
 
-// request returns a request that refers to the last one of the first run if it continues its messages.
-func (j *joiner) request(p Purpose, b ModelRequest) ModelRequest {
-	switch n, added := j.added(p, b.NewMessages); {
-	case b.PrefixMessages == 0 && n > 0:
-		b = ModelRequest{n, added}
-	case p != PurposeAnswer || j.merged == 0:
-	case b.PrefixMessages >= j.merged:
-		b.PrefixMessages--
-	default:
-		j.merged = 0 // other messages
+func (j *joiner) run() string { return j.into }
+
+// afterCalls reports whether an event of the second run comes after the step to which the resumed calls
+// belong.
+func (j *joiner) afterCalls(ev Event) bool {
+	if ev.Step >= 0 || ev.Body.Kind() == KindRunEnd {
+		return true
 	}
-	delete(j.sent, p) // later requests refer to this one
-	return b
+	d, ok := ev.Body.(Decision)
+	if !ok || j.pending > 0 {
+		return false
+	}
+	switch d.Reason {
+	case ReasonToolCalls, ReasonClientTools, ReasonCancel, ReasonDeadline:
+		return false // as the loop decides at the end of a step
+	default:
+		return d.Action != Suspend
+	}
 }
 
-// added returns the messages of the second run without those of the last request of the first run, and
-// the number of these. The results of the resumed calls are in one message with those of the
-// other calls.
-func (j *joiner) added(p Purpose, messages []llm.Message) (known int, added []llm.Message) {
-	sent := j.sent[p]
-	if len(sent) == 0 || len(messages) < len(sent) || !reflect.DeepEqual(sent, messages[:len(sent)]) {
-		return 0, messages
+// request returns a model.config or model.request of the second run that refers to the request before it in the
+// joined run. ok is false if that has the same configuration.
+func (j *joiner) request(p Purpose, b Body) (body Body, ok bool) {
+	j.second[p] = j.second[p].follow(b)
+	was := j.sent[p]
+	config, isConfig := b.(ModelConfig)
+	if isConfig {
+		j.sent[p] = was.follow(b)
+		return b, was.config == nil || !reflect.DeepEqual(*was.config, config)
 	}
-	added = slices.Clone(messages[len(sent):])
-	for i := 1; j.partial && p == PurposeAnswer && i < len(added); i++ {
-		if before := added[i-1]; before.Role == llm.RoleTool && added[i].Role == llm.RoleTool {
-			before.Parts = slices.Concat(before.Parts, added[i].Parts)
-			added[i-1], added = before, slices.Delete(added, i, i+1)
-			j.partial, j.merged = false, len(sent)+i+1
+	list := j.messages(p, j.second[p].messages)
+	n := commonPrefix(was.messages, list)
+	j.sent[p] = requested{was.config, list}
+	return ModelRequest{n, list[n:]}, true
+}
+
+// messages returns messages of the second run as one run has them. The results of the resumed calls are in one
+// message with those of the other calls.
+func (j *joiner) messages(p Purpose, list []llm.Message) []llm.Message {
+	if p != PurposeAnswer || j.separate {
+		return list
+	}
+	var out []llm.Message
+	for i := 0; i < len(list); i++ {
+		m, end := list[i], i+1
+		for ; m.Role == llm.RoleTool && end < len(list) && list[end].Role == llm.RoleTool; end++ {
+			m.Parts = slices.Concat(m.Parts, list[end].Parts)
 		}
+		if end > i+1 && j.isMerged(m, list[:i]) {
+			i = end - 1
+		} else {
+			m = list[i]
+		}
+		out = append(out, m)
 	}
-	return len(sent), added
+	return out
+}
+
+// isMerged reports whether one run has m instead of several messages after before.
+func (j *joiner) isMerged(m llm.Message, before []llm.Message) bool {
+	if slices.ContainsFunc(j.merged, func(known llm.Message) bool { return equalMessages(known, m) }) {
+		return true
+	}
+	if !j.partial || len(before) == 0 || !slices.Equal(j.calls, callIDs(before[len(before)-1])) {
+		return false
+	}
+	j.merged = append(j.merged, m)
+	return true
 }
 
 // end returns the end of both runs.
 func (j *joiner) end(b RunEnd) RunEnd {
-	_, b.AppendedMessages = j.added(PurposeAnswer, b.AppendedMessages)
+	last, asked := j.second[PurposeAnswer]
+	list := j.messages(PurposeAnswer, slices.Concat(last.messages, b.AppendedMessages))
+	n := len(j.messages(PurposeAnswer, last.messages))
+	if sent := j.sent[PurposeAnswer].messages; !asked && commonPrefix(sent, list) == len(sent) {
+		n = len(sent)
+	}
+	b.AppendedMessages = list[n:]
+	if len(b.AppendedMessages) == 0 {
+		b.AppendedMessages = nil
+	}
 	b.Steps, b.FinishReason = b.Steps+j.step+1, cmp.Or(b.FinishReason, j.finish)
-	b.ModelCalls, b.Usage, b.UsageBy = j.calls, llm.Usage{}, nil
+	b.ModelCalls, b.Usage, b.UsageBy = j.modelCalls, llm.Usage{}, nil
 	for _, u := range j.usage {
 		b.Usage = b.Usage.Add(u)
 	}
@@ -263,4 +440,16 @@ func (j *joiner) end(b RunEnd) RunEnd {
 		b.UsageBy = maps.Clone(j.usage)
 	}
 	return b
+}
+
+// commonPrefix counts the messages that a and b begin with.
+func commonPrefix(a, b []llm.Message) (n int) {
+	for n < min(len(a), len(b)) && equalMessages(a[n], b[n]) {
+		n++
+	}
+	return n
+}
+
+func equalMessages(a, b llm.Message) bool {
+	return reflect.DeepEqual(a, b) || bytes.Equal(a.AppendJSON(nil), b.AppendJSON(nil))
 }

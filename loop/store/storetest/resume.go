@@ -174,7 +174,7 @@ func suspended(w *world) {
 		}
 		w.compare(fmt.Sprintf("the agent %q: the traces of two processes, compared with those of one", kind),
 			trace.Canonical(slices.Concat(first.Events(), second.Events())), trace.Canonical(slices.Concat(begin, end)))
-		w.compare(fmt.Sprintf("the agent %q: the joined trace of a suspended run", kind), w.uninterrupted(kind), trace.Join(begin, end))
+		w.compare(fmt.Sprintf("the agent %q: the joined trace of a suspended run", kind), w.uninterrupted(kind), w.join(begin, end))
 
 		var got, want runState
 		got, _, err := stateDocument(s, kind).Load(w.Context())
@@ -247,7 +247,7 @@ func killedRun(w *world) {
 	w.run("continue", w.traceFile("second"))
 	first, second := w.readTrace("first"), w.readTrace("second")
 	want := w.uninterrupted("")
-	w.compare("the joined trace of a killed run", want, trace.Join(first, second))
+	w.compare("the joined trace of a killed run", want, w.join(first, second))
 	messages, err := (&middleware.StoreLog{Store: w.open(), Name: logName}).Load(w.Context())
 	if err != nil {
 		w.Fatal(err)
@@ -269,6 +269,16 @@ func conversation(events []trace.Event) (all []llm.Message) {
 		}
 	}
 	return all
+}
+
+// join returns the trace of the run of two processes.
+func (w *world) join(first, second []trace.Event) []trace.Event {
+	w.Helper()
+	joined, err := trace.Join(first, second)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return joined
 }
 
 // compare compares two traces byte for byte, and reports the difference of their text forms.
