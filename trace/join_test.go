@@ -192,7 +192,7 @@ func TestJoinCases(t *testing.T) {
 		"the wrong order of kills":  {[][]trace.Event{slices.Concat(eventsOf("q", none, trace.RunStart{}), next("q", 0, 0, user, two, result("a", "b"))), begin}, `trace: join: trace 2: has other messages than the run "q"`},
 		"two runs at the same time": {[][]trace.Event{slices.Concat(begin, suspended), slices.Concat(resumed, eventsOf("q2", none, trace.Resumed{Of: "p"}))}, `trace: join: trace 2: resumes the runs of "q" and "q2"`},
 		"a final answer":            {[][]trace.Event{ended, slices.Concat(eventsOf("q", none, trace.RunStart{}), next("q", 0, 0, user, two))}, `trace: join: trace 2: continues the run "p", which ended with its final answer`},
-		"a forced answer":           {[][]trace.Event{slices.Concat(begin, eventsOf("p", none, trace.RunEnd{StopReason: trace.ReasonForced})), resumed}, `trace: join: trace 2: continues the run "p", which ended with its final answer`},
+		"a forced final answer":     {[][]trace.Event{slices.Concat(begin, eventsOf("p", none, trace.RunEnd{StopReason: trace.ReasonForced})), resumed}, `trace: join: trace 2: continues the run "p", which ended with its final answer`},
 		"no calls":                  {[][]trace.Event{start, resumed}, `trace: join: trace 2: resumes the run "p", whose last response has no calls`},
 		"another call":              {[][]trace.Event{slices.Concat(begin, suspended), slices.Concat(resumed, both("q", none)[:1], ran("q", none, "c"))}, `trace: join: trace 2: has the call "c", which the last response of the run "p" does not have`},
 		"other messages": {[][]trace.Event{slices.Concat(begin, suspended), slices.Concat(resumed, both("q", none), next("q", 0, 0, llm.User("other"), two, result("a", "b")))},
