@@ -15,6 +15,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/sebdah/goldie/v2"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	oteltrace "go.opentelemetry.io/otel/trace"
@@ -325,7 +326,7 @@ func TestOneProvider(t *testing.T) {
 		if _, err := agent.Run(t.Context(), loop.Prompt("Go.")); err != nil {
 			t.Fatal(err)
 		}
-		if spans, metrics := len(b.spans()), len(b.metrics(t)); spans != map[string]int{"spans": 2}[only] || metrics != map[string]int{"metrics": 3}[only] {
+		if spans, metrics := len(b.spans()), len(b.metrics(t)); spans != map[string]int{"spans": 2}[only] || metrics != map[string]int{"metrics": 5}[only] {
 			t.Errorf("%s: %d spans, %d metrics", only, spans, metrics)
 		}
 	}
@@ -344,6 +345,8 @@ func TestMetrics(t *testing.T) {
 		"gen_ai.client.operation.duration":            short,
 		"gen_ai.client.operation.time_to_first_chunk": short,
 		"gen_ai.execute_tool.duration":                short,
+		"gen_ai.invoke_agent.inference_calls":         {1, 2, 4, 8, 16, 32, 64, 128},
+		"gen_ai.invoke_agent.tool_calls":              {1, 2, 4, 8, 16, 32, 64, 128},
 		"gen_ai.invoke_agent.duration":                {0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6},
 	}
 	got := map[string][]float64{}
@@ -354,6 +357,40 @@ func TestMetrics(t *testing.T) {
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("boundaries (-want +got):\n%s", diff)
+	}
+}
+
+// A run counts its own model calls, failed attempts included, and its calls that ran, once each. A call whose tool
+// did not run, and the calls of a sub-agent, do not count.
+func TestCallsOfRun(t *testing.T) {
+	b := newBackend(otelloop.ContentOff)
+	child := b.Config
+	child.Agent = "child"
+	sub := newAgent(t, fake.NewModel(fake.Response{Text: "here"}), loop.Config{Middleware: []loop.Middleware{otelloop.Middleware(&child)}})
+	tools := []loop.Tool{
+		{Name: "fails", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no") }},
+		{Name: "sub", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+			_, err := sub.Run(ctx, loop.Prompt("Where?"))
+			return loop.TextOutput("here"), err
+		}},
+	}
+	model := fake.NewModel(
+		fake.Response{Attempts: []fake.Response{{Error: &fake.Failure{Status: 503}}, {Calls: []fake.Call{{ID: "a", Name: "fails", Arguments: "{}"}, {ID: "b", Name: "sub", Arguments: "{}"}, {ID: "c", Name: "unknown", Arguments: "{}"}}}}},
+		fake.Response{Text: "done"})
+	agent := newAgent(t, model, loop.Config{Tools: tools, Clock: fake.NewClock(), Retry: loop.Retry{Max: 1}, Middleware: []loop.Middleware{otelloop.Middleware(&b.Config)}})
+	if _, err := agent.Run(t.Context(), loop.Prompt("Go.")); err != nil {
+		t.Fatal(err)
+	}
+	all := b.metrics(t)
+	got := describeMetrics(map[string]map[attribute.Set]histogram{
+		"inference_calls": all["gen_ai.invoke_agent.inference_calls"], "tool_calls": all["gen_ai.invoke_agent.tool_calls"],
+	})
+	want := []string{
+		"inference_calls gen_ai.agent.name=child sum=1 count=1", "inference_calls gen_ai.agent.name=tester sum=3 count=1",
+		"tool_calls gen_ai.agent.name=child sum=0 count=1", "tool_calls gen_ai.agent.name=tester sum=2 count=1",
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 

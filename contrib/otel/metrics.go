@@ -11,21 +11,27 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// metrics are the histograms of https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/.
+// metrics are the histograms of
+// https://github.com/open-telemetry/semantic-conventions-genai/blob/v0.1.0/docs/gen-ai/gen-ai-metrics.md.
 type metrics struct {
-	tokens                                    metric.Int64Histogram
+	tokens, inferenceCalls, toolCalls         metric.Int64Histogram
 	modelCall, firstChunk, toolCall, agentRun metric.Float64Histogram
 }
 
 // newMetrics passes an error of the meter to the error handler of OpenTelemetry.
 func newMetrics(m metric.Meter) (all metrics) {
-	var err error
-	all.tokens, err = m.Int64Histogram("gen_ai.client.token.usage", metric.WithUnit("{token}"),
-		metric.WithDescription("Number of input and output tokens used."),
-		metric.WithExplicitBucketBoundaries(1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864))
-	if err != nil {
-		otel.Handle(err)
+	counts := func(name, unit, description string, boundaries ...float64) metric.Int64Histogram {
+		h, err := m.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(boundaries...))
+		if err != nil {
+			otel.Handle(err)
+		}
+		return h
 	}
+	all.tokens = counts("gen_ai.client.token.usage", "{token}", "Number of input and output tokens used.",
+		1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
+	few := []float64{1, 2, 4, 8, 16, 32, 64, 128}
+	all.inferenceCalls = counts("gen_ai.invoke_agent.inference_calls", "{inference_call}", "Number of model calls of an agent invocation.", few...)
+	all.toolCalls = counts("gen_ai.invoke_agent.tool_calls", "{tool_call}", "Number of tool calls of an agent invocation.", few...)
 	seconds := func(name, description string, boundaries ...float64) metric.Float64Histogram {
 		h, err := m.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(boundaries...))
 		if err != nil {

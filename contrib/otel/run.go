@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/looptape/looptape/llm"
@@ -44,6 +45,8 @@ type run struct {
 	mu              sync.Mutex
 	tools           []*toolCall          // calls that run, the oldest first; two may have one id
 	agentAttributes []attribute.KeyValue // of metrics
+	inferenceCalls  int64                // attempts of model calls
+	toolCalls       int64                // calls that ran
 }
 
 // operation is a span that has not ended.
@@ -110,6 +113,7 @@ func (r *run) add(ev *trace.Event) {
 	case trace.ModelRetry:
 		r.retryWait = body.Wait
 	case trace.ToolStart:
+		r.toolCalls++
 		r.beginTool(ev, body.ToolCallID, body.Name, body.Arguments)
 	case trace.ToolArguments:
 		if c := r.tool(body.ToolCallID); c != nil {
@@ -244,6 +248,7 @@ func (r *run) beginModelCall(ev *trace.Event, body *trace.ModelRequest) {
 			r.span.SetAttributes(content...)
 		}
 	}
+	r.inferenceCalls++
 	r.chat = &modelCall{purpose: ev.Purpose, model: q.model, operation: r.open(r.ctx, spanName("chat", q.model), oteltrace.SpanKindClient, attributes)}
 	r.enter(r.chat.span)
 }
@@ -358,6 +363,8 @@ func (r *run) end(body *trace.RunEnd) {
 		}
 	}
 	r.span.SetAttributes(attributes...)
+	r.metrics.inferenceCalls.Record(r.ctx, r.inferenceCalls, metric.WithAttributes(r.agentAttributes...))
+	r.metrics.toolCalls.Record(r.ctx, r.toolCalls, metric.WithAttributes(r.agentAttributes...))
 	record(r.ctx, r.metrics.agentRun, r.close(&r.operation), measured)
 	r.requests, r.answer = nil, llm.Message{} // an exported trace may have many runs
 }
