@@ -188,3 +188,45 @@ func TestSandboxLimits(t *testing.T) {
 		}
 	}
 }
+
+// The tests of sandboxes need bubblewrap. With LOOPTAPE_BWRAP they fail without it.
+func TestBubblewrap(t *testing.T) {
+	miss := t.Skipf
+	if os.Getenv("LOOPTAPE_BWRAP") != "" {
+		miss = t.Fatalf
+	}
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		miss("bubblewrap is missing: install it (.ci/tools bubblewrap): %v", err)
+	}
+	list := sandboxes()
+	if len(list) == 0 || !strings.HasPrefix(list[0].name, "bubblewrap") {
+		out, err := exec.CommandContext(t.Context(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true").CombinedOutput()
+		miss("bubblewrap does not work here; user namespaces may not be permitted: %v: %s", err, out)
+	}
+	t.Setenv("LOOPTAPE_SECRET", "looptape-secret")
+	other := exec.CommandContext(t.Context(), "sleep", "600")
+	other.Env = []string{"LOOPTAPE_SECRET=looptape-secret"}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	outside := t.TempDir()
+	const script = `env; cat /proc/[0-9]*/environ | tr '\0' '\n'
+echo x 2>&1 > OUT/f || echo write; kill -9 PID 2>/dev/null || echo signal; (exec 3<>/dev/tcp/127.0.0.1/PORT) 2>/dev/null || echo network`
+	server, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(server.Addr().String())
+	text := strings.NewReplacer("OUT", outside, "PID", fmt.Sprint(other.Process.Pid), "PORT", port).Replace(script)
+	for _, s := range []sandbox{list[0], noSandbox} {
+		out, err := runIn(t.Context(), s, Command{Script: "exec bash -c '" + strings.ReplaceAll(text, "'", `'\''`) + "'", Dir: t.TempDir()})
+		confined := s.name != ""
+		if err != nil || confined != strings.HasSuffix(out.Stdout, "write\nsignal\nnetwork\n") || confined && strings.Contains(out.Stdout, "looptape-secret") {
+			t.Errorf("sandbox %q: got %+v, %v", s.name, out, err)
+		}
+	}
+	_ = other.Wait() // the run without a sandbox killed it
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+}
