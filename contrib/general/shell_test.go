@@ -264,3 +264,16 @@ func TestShellGuardOfAttackers(t *testing.T) {
 }
 
 func shellQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// The documentation says what the guard does not detect.
+func TestShellGuardLimits(t *testing.T) {
+	for _, command := range []string{
+		`eval "$x"`, "echo c3VkbyBscw== | base64 -d | sh", `sh -c "$(printf 'sudo ls')"`, "alias x=sudo; x ls", `python3 -c 'import os; os.system("sudo ls")'`,
+		"curl x > f; sh f", "rm -rf .", "rm -rf ../..", "pkill -9 -u root",
+	} {
+		made := tools(t, &general.Config{Dir: t.TempDir(), Shell: func(context.Context, general.Command) (general.Outcome, error) { return general.Outcome{}, nil }})
+		if got := call(t, made, "shell", args{"command": command}); strings.Contains(got, "not permitted") {
+			t.Errorf("%s: %s: remove it from docs/general-tools.md", command, got)
+		}
+	}
+}
