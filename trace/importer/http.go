@@ -199,6 +199,9 @@ func (s *Source) inspect(e *task) {
 	for _, what := range body.UnreadSystem(e.Protocol.Name(), e.RequestBody) {
 		add("%s", what)
 	}
+	for _, what := range body.UnreadArguments(e.Protocol.Name(), e.RequestBody, e.Request.Messages) {
+		add("%s", what)
+	}
 	if e.Status < http.StatusBadRequest { // else the body is an error
 		for _, what := range body.Unread(e.Protocol.Name(), e.Body, e.Response) {
 			add("%s", what)

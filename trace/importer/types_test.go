@@ -249,6 +249,9 @@ func TestFaultsOfEvents(t *testing.T) {
 		"Converse: no start":             {without("bedrock-converse", `{"contentBlockStart":{"contentBlockIndex":2,"start":{"toolUse":{"toolUseId":"c1","name":"fn"}}}}`), "belongs to no contentBlockStart, at the index 2"},
 		"Converse: empty start":          {with("bedrock-converse", `"toolUse":{"toolUseId":"c1","name":"fn"}`, ``), "belongs to no contentBlockStart, at the index 2"},
 		"Converse: a start of a text":    {with("bedrock-converse", `{"contentBlockDelta":{"contentBlockIndex":1`, `{"contentBlockStart":{"contentBlockIndex":1,"start":{}}}`+"\n"+`{"contentBlockDelta":{"contentBlockIndex":1`), ""},
+		"Converse: an empty delta":       {with("bedrock-converse", `{"text":"txt"}`, `{}`), "the stream has a delta without content, at the index 1"},
+		"Converse: a text as the input":  {with("bedrock-converse", `"{\"x\":1}"`, `"{\"x\":"`), ""}, // of a truncated response
+		"Converse: an object":            {with("bedrock-converse", `"{\"x\":1}"`, `{"x":1}`), "delta.toolUse.input is an object: want a string"},
 		"Cohere: no start":               {without("cohere-chat", `{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"c1","type":"function","function":{"name":"fn","arguments":""}}}}}`), "a tool-call-delta that belongs to no call"},
 		"Cohere: no start of a text":     {strings.ReplaceAll(without("cohere-chat", `{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"txt"}}}}`), `{"type":"tool-call-end","index":0}`, `{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"txt"}}}}`), `a content-delta without the member "call"`},
 		"Responses: another text":        {with("openai-responses", completed, strings.Replace(completed, "txt", "other", 1)), "the text of response.completed is not that of the deltas"},
@@ -383,4 +386,54 @@ func decodedAs(t *testing.T, file string) (decoded string, listed []string) {
 		fmt.Fprintf(&b, "usage %s\n", run.Meta["usage"])
 	}
 	return b.String(), nil
+}
+
+// Arguments of Chat Completions that are neither a text nor an object are listed, in lists and over HTTP.
+func TestArgumentsOfOtherTypes(t *testing.T) {
+	message := func(name, args string) string {
+		if name == "function_call" {
+			return `{"role":"assistant","content":null,"function_call":{"name":"f","arguments":` + args + `}}`
+		}
+		return `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":` + args + `}}]}`
+	}
+	results := map[string]string{"function_call": `{"role":"function","name":"f","content":"r"}`, "tool_calls": `{"role":"tool","tool_call_id":"a","content":"r"}`}
+	for name, result := range results {
+		for args, isListed := range map[string]bool{`"{}"`: false, `{"a":1}`: false, `null`: false, `""`: false, `"7"`: false, `7`: true, `[1]`: true, `true`: true} {
+			m := message(name, args)
+			sent := `{"model":"m","messages":[{"role":"user","content":"q"},` + m + `,` + result + `]}`
+			response := `{"choices":[{"message":` + m + `,"finish_reason":"tool_calls"}]}`
+			delta := strings.Replace(m, `"tool_calls":[{`, `"tool_calls":[{"index":0,`, 1)
+			stream := `data: {"id":"r","choices":[{"index":0,"delta":` + delta + `,"finish_reason":null}]}` + "\n\n" + `data: {"id":"r","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+			done := `{"choices":[{"message":{"role":"assistant","content":"d"},"finish_reason":"stop"}]}`
+			for form, file := range map[string]string{
+				"list": `[{"role":"user","content":"q"},` + m + `,` + result + `]`, "request": sent, "response": response, "stream": stream,
+				"request over HTTP": typed(chatURL, sent, done), "response over HTTP": typed(chatURL, chatSent, response), "stream over HTTP": typed(chatURL, chatSent, stream),
+			} {
+				want := ""
+				if isListed {
+					want = "arguments"
+				}
+				isReported(t, name+" "+args+" in a "+form, file, want)
+			}
+		}
+	}
+}
+
+// The input of a call of Bedrock Converse is an object, and in a stream its text.
+func TestInputOfConverse(t *testing.T) {
+	for input, isListed := range map[string]bool{`{"x":1}`: false, `"{\"x\":1}"`: false, `null`: false, `"x"`: true, `"{\"x\":"`: true, `"7"`: true, `7`: true, `[1]`: true, `true`: true} {
+		call := `{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":` + input + `}}]}`
+		messages := `[{"role":"user","content":[{"text":"q"}]},` + call + `,{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"r"}]}}]}]`
+		response := `{"output":{"message":` + call + `},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":1}}`
+		want := ""
+		if isListed {
+			want = `the call of "f" has data that is not read, as "input"`
+		}
+		for form, file := range map[string]string{
+			"list": messages, "request": `{"modelId":"m","messages":` + messages + `}`, "response": response,
+			"request over HTTP": typed(converse, `{"messages":`+messages+`}`, converseDone), "response over HTTP": typed(converse, `{"messages":[{"role":"user","content":[{"text":"q"}]}]}`, response),
+		} {
+			isReported(t, input+" in a "+form, file, want)
+		}
+	}
 }

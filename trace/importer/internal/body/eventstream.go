@@ -11,6 +11,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -154,7 +155,7 @@ func (b *converseBlock) json() json.RawMessage {
 		return true
 	}
 	switch {
-	case begun("toolUse", "input", string(jsonio.AppendString(nil, b.input.String()))):
+	case begun("toolUse", message.StreamedInput, string(jsonio.AppendString(nil, b.input.String()))):
 	case begun("toolResult", "content", "["+strings.Join(b.results, ",")+"]"):
 	case b.redacted != nil || b.reasoning.Len() > 0 || b.signature.Len() > 0:
 		var text, o tree.Object

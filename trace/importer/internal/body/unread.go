@@ -61,6 +61,20 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 	return unread
 }
 
+// UnreadArguments returns arguments in a request, whose body this is and whose messages these are, that are neither a
+// text nor an object. The codec of Chat Completions reads any value.
+func UnreadArguments(protocol string, text []byte, messages []llm.Message) (unread []string) {
+	for _, m := range messages {
+		for _, call := range m.Calls() {
+			if args := call.Arguments; args != "" && args[0] != '{' && jsonio.ValidText(args) { // else it was a text
+				shape.Request(protocol, text, func(format string, args ...any) { unread = append(unread, fmt.Sprintf(format, args...)) })
+				return unread
+			}
+		}
+	}
+	return nil
+}
+
 // unreadCalls adds calls of the client without a name. A client may give an id to a call without one.
 func unreadCalls(r *llm.Response, add func(format string, args ...any)) {
 	for _, call := range r.Message().Calls() {

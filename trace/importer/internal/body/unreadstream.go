@@ -162,13 +162,15 @@ func unreadAnthropic(name string, data json.RawMessage, blocks map[int64]string,
 	}
 }
 
-// unreadConverse adds a delta of a call that has not begun. Calls has the indexes of those that have.
+// unreadConverse adds a delta without content, and one of a call that has not begun. Calls has the indexes of those that have.
 func unreadConverse(name string, data json.RawMessage, calls map[string]bool, add func(format string, args ...any)) {
-	index := tree.String(data, "contentBlockIndex")
+	index, delta := tree.String(data, "contentBlockIndex"), tree.Member(data, "delta")
 	switch {
 	case name == "contentBlockStart" && tree.Member(data, "start", "toolUse") != nil:
 		calls[strings.Clone(index)] = true
-	case name == "contentBlockDelta" && tree.Member(data, "delta", "toolUse") != nil && !calls[index]:
+	case name == "contentBlockDelta" && len(delta) > 0 && delta[0] == '{' && message.IsEmpty(delta):
+		add("the stream has a delta without content, at the index %s", index)
+	case name == "contentBlockDelta" && tree.Member(delta, "toolUse") != nil && !calls[index]:
 		add("the stream has a delta of a call that belongs to no contentBlockStart, at the index %s", index)
 	}
 }

@@ -317,6 +317,9 @@ func Converse(raw json.RawMessage) []llm.Message {
 	return messages
 }
 
+// StreamedInput is the member of a toolUse with the text of its input in a stream, which may be no JSON.
+const StreamedInput = "streamed input"
+
 // conversePart reads a ContentBlock. A block of a kind that llm does not have is kept whole; see
 // [Unknown].
 func conversePart(part json.RawMessage) llm.Part {
@@ -341,8 +344,8 @@ func conversePart(part json.RawMessage) llm.Part {
 		}
 		f := tree.Fields{Object: value}
 		call := llm.ToolCall{ID: f.Scalar("toolUseId"), Name: f.Scalar("name"), ProviderExecuted: tree.Scalar(value, "type") == "server_tool_use"}
-		if input := tree.Member(value, "input"); input == nil || AreArguments(input[0]) { // a text of a stream
-			call.Arguments = tree.String(f.First("input"))
+		if input := tree.String(tree.First(value, "input", StreamedInput)); input == "" || input == "null" || jsonio.IsObject(input) || tree.Member(value, StreamedInput) != nil {
+			call.Arguments = tree.String(f.First("input", StreamedInput))
 		}
 		call.Opaque = f.Rest()
 		return call

@@ -48,6 +48,13 @@ func Response(protocol string, data json.RawMessage, add func(format string, arg
 	w.find(responses[protocol], data)
 }
 
+// Request calls add for each value of another type in a request.
+func Request(protocol string, data json.RawMessage, add func(format string, args ...any)) {
+	w := newWalker(protocol, add)
+	w.root = "the request"
+	w.find(requests[protocol], data)
+}
+
 // Events returns a function that calls add for each value of another type in an event of a type. A protocol may have
 // no types.
 func Events(protocol string, add func(format string, args ...any)) func(kind string, data json.RawMessage) {

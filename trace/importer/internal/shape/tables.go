@@ -23,6 +23,14 @@ var responses = map[string]any{
 	},
 }
 
+// requests are the shapes of requests by protocol, if their codec reads more than the API has.
+var requests = map[string]any{
+	"openai-chat": object{open: nil, "messages": list{object{open: nil,
+		"tool_calls":    list{object{open: nil, "function": object{open: nil, "arguments": textOrObject}, "custom": object{open: nil, "input": textOrObject}}},
+		"function_call": object{open: nil, "arguments": textOrObject},
+	}}},
+}
+
 // events are the shapes of events by protocol and type. Events without types have the shape of a response.
 var events = map[string]map[string]any{
 	"anthropic-messages": {
@@ -98,7 +106,8 @@ var (
 		"tool_calls":    either{list{object{"id": text, "index": count, "type": text, "function": chatFunction, "custom": chatFunction, open: nil}}, nil},
 		"function_call": chatFunction, "audio": object{"transcript": text, open: nil}, open: nil,
 	}
-	chatFunction = object{"name": text, "arguments": nil, "input": nil}
+	chatFunction = object{"name": text, "arguments": textOrObject, "input": textOrObject}
+	textOrObject = either{text, object{open: nil}} // some servers have arguments as an object
 
 	geminiShape = object{
 		"candidates": list{object{
