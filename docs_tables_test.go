@@ -140,6 +140,8 @@ func faultTable() string {
 			for _, protocol := range []string{"", "openai-chat", "openai-responses", "anthropic-messages", "gemini", "bedrock-converse", "cohere-chat", "ollama-chat"} {
 				rule := f.Rule(protocol)
 				switch {
+				case !f.IsReported(protocol):
+					rule = ""
 				case rule == "":
 					rule = "note"
 				case rule == "400":

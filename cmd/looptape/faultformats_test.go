@@ -40,10 +40,10 @@ func unchanged(t talk) func(at int) talk { return func(at int) talk { return t[:
 
 // What most formats can represent.
 const (
-	withIDs  = resultsAsSent | callIDs | emptyIDs | repeatedIDs | parallelCalls | resultParts | resultMessages | userInARow
-	anything = withIDs | emptyMessages
-	attached = resultsAsSent | callIDs | repeatedIDs | parallelCalls | userInARow // a result is a part of its call
-	unnamed  = resultsAsSent | parallelCalls | resultMessages | userInARow        // calls have no ids
+	withIDs  = records | emptyMessages
+	records  = resultsAsSent | callIDs | emptyIDs | repeatedIDs | parallelCalls | resultParts | resultMessages | userInARow // one without content is no message
+	attached = resultsAsSent | callIDs | repeatedIDs | parallelCalls | userInARow                                           // a result is a part of its call
+	unnamed  = resultsAsSent | parallelCalls | resultMessages | userInARow | emptyMessages                                  // calls have no ids
 )
 
 func object(members ...any) map[string]any {
@@ -476,7 +476,7 @@ type exchangedProtocol struct {
 }
 
 var exchangedProtocols = []exchangedProtocol{
-	{"Chat Completions", "https://api.openai.com/v1/chat/completions", anything | systemMessages, chatMessages,
+	{"Chat Completions", "https://api.openai.com/v1/chat/completions", withIDs | systemMessages, chatMessages,
 		func(m []any) any { return object("model", "m", "messages", m) },
 		func(m any) any { return object("choices", []any{object("message", m, "finish_reason", "stop")}) }},
 	{"Responses", "https://api.openai.com/v1/responses", withIDs, responseItems,
@@ -556,14 +556,14 @@ func recordedFormats() []recordedFormat {
 		return func(t talk) string { return jsonText(messages(t)) }
 	}
 	list := []recordedFormat{
-		{name: "messages of Chat Completions", shows: anything | openCalls, write: text(chatMessages)},
-		{name: "messages of Chat Completions, one per line", shows: anything | openCalls, write: func(t talk) string { return lines(chatMessages(t)...) }},
+		{name: "messages of Chat Completions", shows: withIDs | openCalls, write: text(chatMessages)},
+		{name: "messages of Chat Completions, one per line", shows: withIDs | openCalls, write: func(t talk) string { return lines(chatMessages(t)...) }},
 		{name: "messages with function_call", shows: resultsAsSent | resultMessages | emptyMessages | userInARow | openCalls, write: text(functionCalls)},
 		{name: "messages of Anthropic", shows: withIDs | openCalls, write: text(anthropicMessages)},
 		{name: "items of Responses", shows: withIDs | openCalls, write: text(responseItems)},
 		{name: "contents of Gemini", shows: unnamed | openCalls, write: text(geminiContents)},
 		{name: "messages of Bedrock Converse", shows: withIDs&^userInARow | openCalls, write: text(converseMessages)},
-		{name: "messages of Ollama", shows: unnamed | emptyMessages | openCalls, write: text(ollamaMessages)},
+		{name: "messages of Ollama", shows: unnamed | openCalls, write: text(ollamaMessages)},
 		{name: "messages of Ollama, results without names", shows: resultsAsSent | parallelCalls | resultMessages | userInARow | emptyMessages | openCalls, write: func(t talk) string {
 			list := ollamaMessages(t)
 			for _, m := range list {
@@ -573,30 +573,30 @@ func recordedFormats() []recordedFormat {
 		}},
 		{name: "messages of the AI SDK", shows: withIDs | openCalls, write: text(sdkMessages)},
 		{name: "messages of the AI SDK's user interface", shows: attached | emptyIDs | openCalls, write: interfaceMessages},
-		{name: "messages of LangChain", shows: anything | openCalls, write: text(langChainMessages)},
-		{name: "Claude Code", shows: withIDs | openCalls, write: claudeCode},
-		{name: "Claude Agent SDK", shows: withIDs | openCalls, write: agentSDK},
-		{name: "Codex", shows: withIDs | openCalls, write: codexSession},
-		{name: "managed agents", shows: withIDs&^emptyIDs&^repeatedIDs | openCalls, write: managedEvents},
+		{name: "messages of LangChain", shows: withIDs | openCalls, write: text(langChainMessages)},
+		{name: "Claude Code", shows: records | openCalls, write: claudeCode},
+		{name: "Claude Agent SDK", shows: records | openCalls, write: agentSDK},
+		{name: "Codex", shows: records | openCalls, write: codexSession},
+		{name: "managed agents", shows: records&^emptyIDs&^repeatedIDs | openCalls, write: managedEvents},
 		// ADK generates ids, and sends the last result of a call after the call, wherever it is recorded.
-		{name: "ADK session", shows: withIDs&^emptyIDs&^repeatedIDs&^resultsAsSent | openCalls, write: adkSession},
+		{name: "ADK session", shows: records&^emptyIDs&^repeatedIDs&^resultsAsSent | openCalls, write: adkSession},
 		{name: "ATIF", shows: attached | resultParts | openCalls, write: trajectory},
-		{name: "Langfuse", shows: anything, write: langfuseTrace},
-		{name: "LangSmith", shows: anything, write: langSmithRuns},
-		{name: "OpenInference", shows: anything &^ emptyIDs, write: openInferenceSpan},
+		{name: "Langfuse", shows: withIDs, write: langfuseTrace},
+		{name: "LangSmith", shows: withIDs, write: langSmithRuns},
+		{name: "OpenInference", shows: withIDs &^ emptyIDs, write: openInferenceSpan},
 		{name: "OpenTelemetry", shows: withIDs, write: spans},
-		{name: "promptfoo", shows: anything, write: promptfooResult},
-		{name: "tau2-bench", shows: anything | openCalls, write: tau2Simulation},
-		{name: "tau-bench", shows: anything | openCalls, write: func(t talk) string {
+		{name: "promptfoo", shows: withIDs, write: promptfooResult},
+		{name: "tau2-bench", shows: withIDs | openCalls, write: tau2Simulation},
+		{name: "tau-bench", shows: withIDs | openCalls, write: func(t talk) string {
 			return jsonText([]any{object("task_id", 1, "trial", 0, "reward", 1, "traj", chatMessages(t))})
 		}},
-		{name: "Inspect", shows: anything | openCalls, write: func(t talk) string {
+		{name: "Inspect", shows: withIDs | openCalls, write: func(t talk) string {
 			return jsonText(object("version", 2, "status", "success", "eval", object("task", "x"), "samples", []any{object("id", 1, "epoch", 1, "messages", chatMessages(t))}))
 		}},
-		{name: "SWE-agent", shows: anything | openCalls, write: func(t talk) string {
+		{name: "SWE-agent", shows: withIDs | openCalls, write: func(t talk) string {
 			return jsonText(object("trajectory", []any{}, "history", chatMessages(t), "info", object()))
 		}},
-		{name: "rows", shows: anything, write: func(t talk) string {
+		{name: "rows", shows: withIDs, write: func(t talk) string {
 			return lines(object("id", 1, "input", chatMessages(t), "output", "ok"))
 		}},
 	}

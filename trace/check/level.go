@@ -10,11 +10,14 @@ type Fault struct {
 	Description string
 
 	invariant invariant
-	rules     string // one of each of protocols; "-" means that the provider accepts the request
+	// rules has one rule for each of protocols: "-" means that the provider accepts the request, and "." that messages
+	// of the protocol cannot show the fault. A rule in parentheses is for unknown protocols, because a list of messages
+	// cannot show the fault: it has no request or response to compare with.
+	rules string
 }
 
 // protocols are the names of the protocols that a Fault has rules for, as
-// protocol.Protocol.Name returns them. The first is a list of messages.
+// protocol.Protocol.Name returns them. The first is a list of messages, or an unknown protocol.
 var protocols = [...]string{"", "openai-chat", "openai-responses", "anthropic-messages", "gemini", "bedrock-converse", "cohere-chat", "ollama-chat"}
 
 // Rule returns the id of the rule in docs/strict-server.md by which a provider of the protocol
@@ -22,11 +25,21 @@ var protocols = [...]string{"", "openai-chat", "openai-responses", "anthropic-me
 // provider accepts the request or its answer is unknown. For an empty or unknown protocol, Rule returns "400" for what
 // most providers reject.
 func (f *Fault) Rule(protocol string) string {
-	at := max(0, slices.Index(protocols[:], protocol))
-	if rule := strings.Fields(f.rules)[at]; rule != "-" {
+	if rule := strings.Trim(f.rule(protocol), "()"); rule != "-" && rule != "." {
 		return rule
 	}
 	return ""
+}
+
+// IsReported reports whether the check of messages of the protocol can report the fault; an empty protocol is a list
+// of messages without requests and responses.
+func (f *Fault) IsReported(protocol string) bool {
+	rule := f.rule(protocol)
+	return rule != "." && rule[0] != '('
+}
+
+func (f *Fault) rule(protocol string) string {
+	return strings.Fields(f.rules)[max(0, slices.Index(protocols[:], protocol))]
 }
 
 // The facts are those of docs/strict-server.md. Others: Gemini rejects a changed signature with
@@ -45,26 +58,26 @@ func (f *Fault) Rule(protocol string) string {
 // ("Migrating From API v1 to API v2"). No rule is known for other faults, and none for Ollama.
 var (
 	faultUnanswered  = &Fault{"a call without a result", invPairing, "400 SO-01 SR-01 SA-01 SG-01 400 400 -"}
-	faultFollowed    = &Fault{"items of Responses that end with a text after a call without a result: it is unknown whether both are of one response", invPairing, "- - - - - - - -"}
+	faultFollowed    = &Fault{"items of Responses that end with a text after a call without a result: it is unknown whether both are of one response", invPairing, ". . - . . . . ."}
 	faultOrphan      = &Fault{"a result without its call", invPairing, "400 SO-02 SR-02 SA-02 SG-03 400 - -"}
 	faultTwoResults  = &Fault{"two results for one call", invPairing, "400 SO-03 SR-03 SA-03 SG-01 400 - -"}
-	faultDroppedCall = &Fault{"a response that is sent back without one of its calls", invPairing, "- - - - - - - -"}
-	faultAddedCall   = &Fault{"a response that is sent back with a call that the model did not make", invPairing, "- - - - - - - -"}
+	faultDroppedCall = &Fault{"a response that is sent back without one of its calls", invPairing, "(-) - - - - - - -"}
+	faultAddedCall   = &Fault{"a response that is sent back with a call that the model did not make", invPairing, "(-) - - - - - - -"}
 	faultLate        = &Fault{"other messages between a call and its result", invAdjacency, "400 SO-01 - SA-01 SG-01 400 400 -"}
 	faultOrder       = &Fault{"results in another order than their calls", invResultOrder, "- - - - - - - -"}
 	faultSameID      = &Fault{"two calls of one message with the same id", invUniqueIDs, "400 SO-03 SR-03 SA-04 - - - -"}
 	faultReusedID    = &Fault{"an id that is used again in a later message", invUniqueIDs, "- - SR-03 SA-04 - - - -"}
-	faultNoID        = &Fault{"a call without an id", invUniqueIDs, "400 SO-04 400 SA-05 - 400 - -"}
-	faultMissing     = &Fault{"a response that is missing (in a recording, its client may have omitted it on purpose: not reported)", invAppendOnly, "- - - - - - - -"}
-	faultRebuilt     = &Fault{"a response that is sent back with another text, or with another id, tool or other arguments of a call", invAppendOnly, "- - - - - - - -"}
-	faultChanged     = &Fault{"a signature or encrypted data that is sent back changed", invOpaqueEcho, "400 400 SR-09 SA-13 400 400 - -"}
-	faultRequired    = &Fault{"a response without the data that the request needs: the first call of Gemini 3 and later without its signature; Anthropic's thinking, if it is enabled and calls follow; the reasoning item of a call that is sent back with its item id", invOpaqueEcho, "400 - SR-08 SA-15 SG-04 - - -"}
-	faultMoved       = &Fault{"signed or encrypted reasoning at another place", invOpaqueEcho, "- - SR-07 SA-14 - - - -"}
-	faultOmitted     = &Fault{"a response that is sent back without other opaque data, with it at another place, or with more of it", invOpaqueEcho, "- - - - - - - -"}
-	faultNoMessages  = &Fault{"a request without messages (Chat Completions: and without a system prompt)", invWellFormed, "- SO-06 400 400 SG-08 - - -"}
+	faultNoID        = &Fault{"a call without an id", invUniqueIDs, "400 SO-04 400 SA-05 . 400 - -"}
+	faultMissing     = &Fault{"a response that is missing (in a recording, its client may have omitted it on purpose: not reported)", invAppendOnly, "(-) - - - - - - -"}
+	faultRebuilt     = &Fault{"a response that is sent back with another text, or with another id, tool or other arguments of a call", invAppendOnly, "(-) - - - - - - -"}
+	faultChanged     = &Fault{"a signature or encrypted data that is sent back changed", invOpaqueEcho, "(400) 400 SR-09 SA-13 400 400 - -"}
+	faultRequired    = &Fault{"a response without the data that the request needs: the first call of Gemini 3 and later without its signature; Anthropic's thinking, if it is enabled and calls follow; the reasoning item of a call that is sent back with its item id", invOpaqueEcho, "(400) - SR-08 SA-15 SG-04 - - -"}
+	faultMoved       = &Fault{"signed or encrypted reasoning at another place", invOpaqueEcho, "(-) - SR-07 SA-14 - - - -"}
+	faultOmitted     = &Fault{"a response that is sent back without other opaque data, with it at another place, or with more of it", invOpaqueEcho, "(-) - - - - - - -"}
+	faultNoMessages  = &Fault{"a request without messages (Chat Completions: and without a system prompt)", invWellFormed, ". SO-06 400 400 SG-08 - - -"}
 	faultNoParts     = &Fault{"a message without content, except a last one of the assistant", invWellFormed, "400 SO-07 - SA-12 SG-06 400 - -"}
 	faultNoText      = &Fault{"an assistant message with empty text before other messages", invWellFormed, "- - - SA-11 - 400 - -"}
-	faultServerCall  = &Fault{"a call of a tool that Anthropic's server runs, without its result, before other messages", invWellFormed, "- - - SA-19 - - - -"}
+	faultServerCall  = &Fault{"a call of a tool that Anthropic's server runs, without its result, before other messages", invWellFormed, ". . . SA-19 . . . ."}
 	faultMalformed   = &Fault{"a message with an unknown role, with a part that its role cannot have, with a call without a name, or with data that is not JSON", invWellFormed, "400 400 400 400 400 400 400 -"}
 )
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -297,5 +298,21 @@ func TestOrderAfterJoinedText(t *testing.T) {
 	list.Add(llm.User("a"), llm.Assistant(text("b")), llm.Assistant(c1), llm.Assistant(c2), llm.ToolResults(good("c2"), good("c1")))
 	if found := list.Done(); len(found) != 1 || found[0].Invariant != "INV-03" {
 		t.Errorf("violations %v, want INV-03", found)
+	}
+}
+
+// A list of messages has no response to compare with, so it shows no fault of INV-05 and INV-22, which requests show.
+func TestFaultsThatListsShow(t *testing.T) {
+	for _, i := range check.Catalog() {
+		for _, f := range i.Faults {
+			needsResponse := i.ID == "INV-05" || i.ID == "INV-22" || strings.Contains(f.Description, "a response that is sent back")
+			isOther := strings.Contains(f.Description, "items of Responses") || strings.Contains(f.Description, "Anthropic's server") || strings.HasPrefix(f.Description, "a request without messages")
+			if got, want := f.IsReported(""), !needsResponse && !isOther; got != want {
+				t.Errorf("%s, %s, in a list: reported %v, want %v", i.ID, f.Description, got, want)
+			}
+			if needsResponse && !f.IsReported("openai-chat") {
+				t.Errorf("%s, %s: not reported in requests of Chat Completions", i.ID, f.Description)
+			}
+		}
 	}
 }

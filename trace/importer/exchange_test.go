@@ -195,7 +195,7 @@ func TestExchangesUnusual(t *testing.T) {
 	}{
 		"packed":                  {packed, to + " hi -> hello"},
 		"text despite its header": {encoded("gzip", question, answer), to + " hi -> hello"},
-		"an unknown encoding":     {encoded("compress", "\x1f\x9d", "\x1f\x9d"), to + ` ! file:5: interaction 1: content encoding "compress": have it sent in gzip or deflate or br or zstd or identity: record it again without compression`},
+		"an unknown encoding":     {encoded("compress", "\x1f\x9d", "\x1f\x9d"), to + ` ! file:5: interaction 1: content encoding "compress": unknown encoding: want gzip, deflate, br, zstd or identity: record it again without compression`},
 		"cut":                     {cut, to + " hi"},
 		"a body that is cut":      {over("POST", chatURL, `{"model":`, ""), to + " ! file:5: interaction 1: invalid Chat Completions request: expected a string at model (byte 10)"},
 		"a prompt that is kept":   {over("POST", "https://api.openai.com/v1/responses", `{"prompt":{"id":"p"},"input":"hi"}`, ""), "1 POST https://api.openai.com/v1/responses openai-responses hi"},

@@ -188,7 +188,7 @@ func addContent(m *llm.Message, add func(format string, args ...any)) {
 		isContent := name == "content" && message.HasOtherText(value, read()) // next to the member of the format
 		isList := slices.Contains(contentLists, name) && value[0] != '[' && !message.IsEmpty(value)
 		isReasoning := slices.Contains(message.ReasoningNames, name) && strings.ContainsRune("[{", rune(value[0])) && !message.IsEmpty(value)
-		if isContent || isList || isReasoning || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout {
+		if isContent || isList || isReasoning || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout && !message.IsEmpty(value) {
 			names = append(names, strconv.Quote(name))
 		}
 	}

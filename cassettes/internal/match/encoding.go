@@ -2,6 +2,7 @@ package match
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -52,7 +53,13 @@ type Decoded struct {
 	Problem string
 }
 
-const otherEncoding = "the body is in another one"
+// problemOf describes the error for a body of which nothing can be decoded.
+func problemOf(err error) string {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the body is truncated"
+	}
+	return "invalid data: " + err.Error()
+}
 
 // maxDecoded limits the size of a decoded body: a small body can decompress to any size.
 const maxDecoded = 32 << 20
@@ -73,16 +80,17 @@ func Decode(h http.Header, body []byte) Decoded {
 	}
 	c, ok := codings[encoding]
 	if !ok {
-		plain.Problem = "have it sent in " + strings.Join(readable, " or ")
+		plain.Problem = "unknown encoding: want " + strings.Join(readable[:len(readable)-1], ", ") + " or " + readable[len(readable)-1]
 		return plain
 	}
 	for _, form := range c {
 		from := bytes.NewReader(body)
-		if r, err := form.open(from); err == nil {
+		r, err := form.open(from)
+		if err == nil {
 			return plain.undone(r, from, form.again)
 		}
+		plain.Problem = problemOf(err)
 	}
-	plain.Problem = otherEncoding
 	return plain
 }
 
@@ -189,11 +197,11 @@ func (c Decoded) undone(r io.Reader, from *bytes.Reader, again func(io.Writer) c
 	plain, err := io.ReadAll(io.LimitReader(r, maxDecoded+1))
 	switch {
 	case err != nil && len(plain) == 0:
-		c.Problem = otherEncoding
+		c.Problem = problemOf(err)
 	case len(plain) > maxDecoded:
 		c.Problem = fmt.Sprintf("it has more than %d MiB", maxDecoded>>20)
 	case err == nil && from.Len() > 0, err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		c.Problem = errTrailing.Error()
+		c.Problem = problemOf(cmp.Or(err, errTrailing))
 	default:
 		return Decoded{Original: c.Original, Plain: plain, again: again, Complete: err == nil}
 	}

@@ -54,7 +54,7 @@ Content-Encoding: deflate
 HTTP/1.1 200 OK
 Content-Encoding: compress
 
-(2 bytes; content encoding "compress": have it sent in gzip or deflate or br or zstd or identity: record it again without compression)
+(2 bytes; content encoding "compress": unknown encoding: want gzip, deflate, br, zstd or identity: record it again without compression)
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
@@ -196,10 +197,12 @@ func unreadCohere(kind string, data json.RawMessage, block string, add func(form
 	return block
 }
 
-// responseTexts are the texts of the messages in a stream of Responses, which are in it up to four times.
+// responseTexts are the texts of the messages and the arguments of the calls in a stream of Responses, which are in it
+// up to four times.
 type responseTexts struct {
 	parts []*responseText
-	wrong bool // two of them differ
+	calls map[string][]byte // the arguments, by the id of the item, or by its index if the event has no id
+	wrong bool              // two of them differ
 }
 
 // responseText is the text of a part of a message.
@@ -211,13 +214,34 @@ type responseText struct {
 
 // add adds the text of an event, or its contradiction to the deltas. Some servers omit events, or all items of the last one.
 func (r *responseTexts) add(kind string, data json.RawMessage, add func(format string, args ...any)) {
-	wrong := func(text string, of []byte) {
-		if text != string(of) && !r.wrong {
+	differ := func(what string) {
+		if !r.wrong {
 			r.wrong = true
-			add("the text of %s is not that of the deltas", kind)
+			add("the %s of %s is not that of the deltas", what, kind)
 		}
 	}
+	wrong := func(text string, of []byte) {
+		if text != string(of) {
+			differ("text")
+		}
+	}
+	call := func(args string, keys ...string) {
+		for _, key := range keys {
+			if of := r.calls[key]; of != nil && args != "" && !jsonval.Equal(args, string(of)) && !jsonval.EqualDecoded(args, string(of)) {
+				differ("argument text")
+			}
+		}
+	}
+	index := tree.String(data, "output_index")
 	switch kind {
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		if r.calls == nil {
+			r.calls = map[string][]byte{}
+		}
+		key := strings.Clone(cmp.Or(tree.Scalar(data, "item_id"), index))
+		r.calls[key] = append(r.calls[key], tree.Scalar(data, "delta")...)
+	case "response.function_call_arguments.done", "response.custom_tool_call_input.done":
+		call(tree.Scalar(tree.First(data, "arguments", "input")), cmp.Or(tree.Scalar(data, "item_id"), index))
 	case "response.output_text.delta", "response.refusal.delta":
 		p := r.at(kind, data)
 		p.text = append(p.text, tree.Scalar(data, "delta")...)
@@ -234,10 +258,12 @@ func (r *responseTexts) add(kind string, data json.RawMessage, add func(format s
 				wrong(text, of)
 			}
 		}
+		call(itemArguments(tree.Member(data, "item")), tree.Scalar(data, "item", "id"), index)
 	case "response.completed", "response.incomplete":
 		var text string
 		for _, item := range tree.Elements(data, "response", "output") {
 			text += itemText(item)
+			call(itemArguments(item), tree.Scalar(item, "id")) // the index may be another one
 		}
 		if of := r.text(-1); text != "" && of != nil {
 			wrong(text, of)
@@ -276,6 +302,17 @@ func itemText(item json.RawMessage) (text string) {
 		text += tree.Scalar(tree.First(part, "text", "refusal"))
 	}
 	return text
+}
+
+// itemArguments returns the arguments of a call among the items of Responses.
+func itemArguments(item json.RawMessage) string {
+	switch tree.Scalar(item, "type") {
+	case "function_call":
+		return tree.Scalar(item, "arguments")
+	case "custom_tool_call":
+		return tree.Scalar(item, "input")
+	}
+	return ""
 }
 
 func isString(value json.RawMessage) bool { return len(value) > 0 && value[0] == '"' }

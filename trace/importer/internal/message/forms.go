@@ -310,10 +310,12 @@ func Converse(raw json.RawMessage) []llm.Message {
 		parts = append(parts, conversePart(part))
 	}
 	others, results := Separate(parts)
-	messages := AddStep(AddStep(nil, llm.RoleTool, results), llm.Role(tree.Scalar(raw, "role")), others)
-	if messages != nil {
-		messages[0].Opaque = tree.Without(raw, "role", "content")
+	role := llm.Role(tree.Scalar(raw, "role"))
+	messages := AddStep(AddStep(nil, llm.RoleTool, results), role, others)
+	if messages == nil { // Bedrock refuses it
+		messages = []llm.Message{{Role: role}}
 	}
+	messages[0].Opaque = tree.Without(raw, "role", "content")
 	return messages
 }
 
