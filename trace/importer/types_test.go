@@ -300,7 +300,59 @@ func TestUsageOfRecords(t *testing.T) {
 {"type":"assistant","uuid":"2","parentUuid":"1","sessionId":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"a"}],"usage":` + usage + `}}
 `
 	}
+	langChain := func(members string) string {
+		return `[{"type":"human","content":"q"},{"type":"ai","content":"a","additional_kwargs":{},` + members + `}]`
+	}
+	langSmith := func(outputs, extra string) string {
+		return `[{"id":"r","trace_id":"t","run_type":"llm","start_time":"2026-01-01T00:00:00","inputs":{"messages":[{"role":"user","content":"q"}]},"outputs":{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]` + outputs + `},"extra":` + extra + `}]`
+	}
+	adk := func(usage string) string {
+		return `{"id":"s","app_name":"a","user_id":"u","events":[{"author":"user","content":{"role":"user","parts":[{"text":"q"}]}},{"author":"a","content":{"role":"model","parts":[{"text":"a"}]},"usage_metadata":` + usage + `}]}`
+	}
+	tau2 := func(usage string) string {
+		return `{"id":"s","task_id":"t","termination_reason":"user_stop","duration":1,"reward_info":{"reward":1},"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a","usage":` + usage + `}]}`
+	}
+	agentSDK := func(usage string) string {
+		return `{"type":"user","session_id":"s","parent_tool_use_id":null,"message":{"role":"user","content":"q"}}
+{"type":"assistant","session_id":"s","parent_tool_use_id":null,"message":{"id":"m","role":"assistant","content":[{"type":"text","text":"a"}]}}
+{"type":"result","subtype":"success","session_id":"s","result":"a","usage":` + usage + `}
+`
+	}
+	managed := func(usage string) string {
+		return `[{"type":"user.message","id":"1","processed_at":"2026-01-01T00:00:00Z","content":[{"type":"text","text":"q"}]},{"type":"agent.message","id":"2","processed_at":"2026-01-01T00:00:00Z","content":[{"type":"text","text":"a"}]},{"type":"span.model_request_end","id":"3","processed_at":"2026-01-01T00:00:00Z","model_usage":` + usage + `}]`
+	}
+	openInference := func(attributes string) string {
+		return `[{"context":{"trace_id":"1","span_id":"1"},"attributes":{"openinference.span.kind":"LLM","llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"q",` + attributes + `}}]`
+	}
+	otel := func(value string) string {
+		return `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"1","spanId":"1","name":"chat m","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.input.messages","value":{"stringValue":"[{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"content\":\"q\"}]}]"}},{"key":"gen_ai.usage.input_tokens","value":` + value + `}]}]}]}]}`
+	}
+	const noCount = "want a whole number of at least 0"
 	for name, c := range map[string]struct{ file, want string }{
+		"LangChain":                   {langChain(`"usage_metadata":{"input_tokens":5,"output_tokens":7,"total_tokens":12,"input_token_details":{"cache_read":3,"audio":null},"output_token_details":{"reasoning":1}}`), ""},
+		"LangChain: a string":         {langChain(`"usage_metadata":"91"`), "usage_metadata is a string: want an object with counts"},
+		"LangChain: a list":           {langChain(`"usage_metadata":{"input_tokens":[5],"output_tokens":7}`), "usage_metadata.input_tokens is a list: " + noCount},
+		"LangChain: details":          {langChain(`"usage_metadata":{"input_tokens":5,"output_tokens":7,"input_token_details":{"cache_read":"many"}}`), "usage_metadata.input_token_details.cache_read is a string: " + noCount},
+		"LangChain: of the provider":  {langChain(`"response_metadata":{"token_usage":{"prompt_tokens":-5,"completion_tokens":7}}`), "response_metadata.token_usage.prompt_tokens is -5: " + noCount},
+		"LangSmith":                   {langSmith(`,"usage_metadata":{"input_tokens":5,"output_tokens":7,"input_cost":0.5}`, `{"metadata":{"usage_metadata":{"input_tokens":5}}}`), ""},
+		"LangSmith: a fraction":       {langSmith(`,"usage_metadata":{"input_tokens":0.5,"output_tokens":7}`, `{}`), "outputs.usage_metadata.input_tokens is 0.5: " + noCount},
+		"LangSmith: extra":            {langSmith(``, `{"metadata":{"usage_metadata":{"input_tokens":{"value":5}}}}`), "extra.metadata.usage_metadata.input_tokens is an object: " + noCount},
+		"LangSmith: of the provider":  {langSmith(`,"usage":{"prompt_tokens":"many"}`, `{}`), "usage.prompt_tokens is a string: " + noCount},
+		"ADK":                         {adk(`{"prompt_token_count":5,"candidates_token_count":7,"prompt_tokens_details":[{"modality":"TEXT","token_count":5}]}`), ""},
+		"ADK: a list":                 {adk(`[5]`), "events[1]: usage_metadata is a list: want an object with counts"},
+		"ADK: a negative number":      {adk(`{"prompt_token_count":-5}`), "usage_metadata.prompt_token_count is -5: " + noCount},
+		"tau2":                        {tau2(`{"completion_tokens":7,"prompt_tokens":5}`), ""},
+		"tau2: null":                  {tau2(`null`), ""},
+		"tau2: a string":              {tau2(`{"completion_tokens":7,"prompt_tokens":"many"}`), "messages[1]: usage.prompt_tokens is a string: " + noCount},
+		"agent SDK":                   {agentSDK(`{"input_tokens":5,"output_tokens":7,"server_tool_use":{"web_search_requests":0}}`), ""},
+		"agent SDK: a list":           {agentSDK(`{"input_tokens":[5],"output_tokens":7}`), "usage.input_tokens is a list: " + noCount},
+		"managed agents":              {managed(`{"input_tokens":5,"output_tokens":7,"cache_creation":null}`), ""},
+		"managed agents: a string":    {managed(`{"input_tokens":"many","output_tokens":7}`), "model_usage.input_tokens is a string: " + noCount},
+		"OpenInference":               {openInference(`"llm.token_count.prompt":5,"llm.token_count.completion":7.0`), ""},
+		"OpenInference: a string":     {openInference(`"llm.token_count.prompt":"many"`), "llm.token_count.prompt is a string: " + noCount},
+		"OpenTelemetry":               {otel(`{"intValue":"5"}`), ""},
+		"OpenTelemetry: a double":     {otel(`{"doubleValue":0.5}`), "gen_ai.usage.input_tokens is 0.5: " + noCount},
+		"OpenTelemetry: a list":       {otel(`{"arrayValue":{"values":[{"intValue":"5"}]}}`), "gen_ai.usage.input_tokens is a list: " + noCount},
 		"Langfuse":                    {langfuse(`"usageDetails":{"input":5,"output":7,"total":12,"input_cached_tokens":3}`), ""},
 		"Langfuse: counts as strings": {langfuse(`"usageDetails":{"input":"5","output":"7"}`), ""},
 		"Langfuse: another unit":      {langfuse(`"usage":{"unit":"IMAGES","input":1,"inputCost":0.25}`), ""},

@@ -3,7 +3,6 @@ package format
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -82,10 +81,7 @@ func ADKResult(d *jsonio.Dec, run *Run) {
 
 // adkUsage reads a UsageMetadata of the Gemini API. Its candidates do not include the thoughts.
 func adkUsage(raw json.RawMessage) llm.Usage {
-	count := func(name string) int64 {
-		n, _ := strconv.ParseInt(tree.Scalar(tree.Field(raw, name)), 10, 64)
-		return n
-	}
+	count := func(name string) int64 { return tree.Count(tree.Field(raw, name)) }
 	thoughts := count("thoughts_token_count")
 	return llm.Usage{
 		InputTokens: count("prompt_token_count"), OutputTokens: count("candidates_token_count") + thoughts,

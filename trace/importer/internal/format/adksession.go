@@ -39,6 +39,7 @@ func ADKSession(d *jsonio.Dec, run *Run) {
 		if tree.IsTrue(tree.Field(event, "partial")) || tree.IsTrue(tree.Field(event, "options", "partial")) {
 			continue
 		}
+		run.reportUsage(&record{path: "events[" + strconv.Itoa(n) + "]"}, "usage_metadata", tree.Field(event, "usage_metadata"))
 		usage = usage.Add(adkUsage(tree.Field(event, "usage_metadata")))
 		if tree.Field(event, "actions", "compaction") != nil {
 			run.ReportUnknown("events["+strconv.Itoa(n)+"].actions.compaction", "the summary that replaces earlier events is not read")

@@ -58,6 +58,7 @@ func (r *claudeRun) result(rec *record) {
 	if text := rec.text("result"); text != "" {
 		r.Answer = text
 	}
+	r.reportUsage(rec, "usage", rec.members["usage"])
 	r.total = r.total.Add(anthropicUsage(rec.members["usage"]))
 	for from, to := range map[string]string{"total_cost_usd": "cost", "duration_ms": "latencyMs"} {
 		if value := rec.members[from]; value != nil {

@@ -90,8 +90,8 @@ func (t *atif) subagents() {
 
 func atifUsage(metrics json.RawMessage, prefix string) llm.Usage {
 	return llm.Usage{
-		InputTokens: count(metrics, prefix+"prompt_tokens"), CacheReadInputTokens: count(metrics, prefix+"cached_tokens"),
-		OutputTokens: count(metrics, prefix+"completion_tokens"),
+		InputTokens: tree.Count(metrics, prefix+"prompt_tokens"), CacheReadInputTokens: tree.Count(metrics, prefix+"cached_tokens"),
+		OutputTokens: tree.Count(metrics, prefix+"completion_tokens"),
 	}
 }
 

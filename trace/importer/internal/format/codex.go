@@ -198,8 +198,8 @@ func (c *codex) session(meta json.RawMessage) (ended []Run) {
 // codexUsage reads a TokenUsage, in which input_tokens includes the cached ones.
 func codexUsage(raw json.RawMessage) llm.Usage {
 	return llm.Usage{
-		InputTokens: count(raw, "input_tokens"), CacheReadInputTokens: count(raw, "cached_input_tokens"),
-		OutputTokens: count(raw, "output_tokens"), ReasoningOutputTokens: count(raw, "reasoning_output_tokens"),
+		InputTokens: tree.Count(raw, "input_tokens"), CacheReadInputTokens: tree.Count(raw, "cached_input_tokens"),
+		OutputTokens: tree.Count(raw, "output_tokens"), ReasoningOutputTokens: tree.Count(raw, "reasoning_output_tokens"),
 	}
 }
 

@@ -153,7 +153,9 @@ func (r *langChainRun) add(rec *record) {
 		r.other.add("unknown", rec.raw)
 		return
 	}
-	r.usage = r.usage.Add(message.LangChainUsage(rec.raw))
+	place, usage := message.LangChainUsage(rec.raw)
+	r.reportUsage(rec, place, usage)
+	r.usage = r.usage.Add(message.LangChainCounts(usage))
 }
 
 func (r *langChainRun) end() Run {

@@ -169,6 +169,7 @@ func (c *managed) event(r *record) {
 	case managedOther[r.kind], strings.HasPrefix(r.kind, "session."), strings.HasPrefix(r.kind, "span."):
 		if usage := r.members["model_usage"]; r.kind == "span.model_request_end" && usage != nil {
 			t := c.thread(r.text("session_thread_id"), r.line)
+			t.reportUsage(r, "model_usage", usage)
 			t.usage = t.usage.Add(anthropicUsage(usage))
 		}
 		c.other.add(r.kind, r.raw)

@@ -256,21 +256,11 @@ func addRecord(opaque, data json.RawMessage) json.RawMessage {
 
 // anthropicUsage reads the usage of the Messages API, in which input_tokens has no cached tokens.
 func anthropicUsage(raw json.RawMessage) (u llm.Usage) {
-	u.CacheReadInputTokens = count(raw, "cache_read_input_tokens")
-	u.CacheCreationInputTokens = count(raw, "cache_creation_input_tokens")
-	u.InputTokens = count(raw, "input_tokens") + u.CacheReadInputTokens + u.CacheCreationInputTokens
-	u.OutputTokens = count(raw, "output_tokens")
+	u.CacheReadInputTokens = tree.Count(raw, "cache_read_input_tokens")
+	u.CacheCreationInputTokens = tree.Count(raw, "cache_creation_input_tokens")
+	u.InputTokens = tree.Count(raw, "input_tokens") + u.CacheReadInputTokens + u.CacheCreationInputTokens
+	u.OutputTokens = tree.Count(raw, "output_tokens")
 	return u
-}
-
-// count returns a number of tokens; 0 if it is not an integer from 0 to 10¹².
-func count(raw json.RawMessage, names ...string) int64 {
-	const maxCount = 1e12
-	d := jsonio.NewDec(tree.Scalar(raw, names...))
-	if n := d.Int(); d.End() == nil && n > 0 && n < maxCount {
-		return n
-	}
-	return 0
 }
 
 // nameResults sets the names of results by the names of their calls, which it adds to names.

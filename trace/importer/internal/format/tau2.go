@@ -76,7 +76,8 @@ func (r *Run) tau2(raw, task json.RawMessage) {
 		}
 		r.Messages = append(r.Messages, tau2Messages(m)...)
 		if tree.Scalar(m, "role") == "assistant" {
-			usage = usage.Add(llm.Usage{InputTokens: tau2Count(m, "prompt_tokens"), OutputTokens: tau2Count(m, "completion_tokens")})
+			r.reportUsage(&record{path: "messages[" + strconv.Itoa(n) + "]"}, "usage", tree.Member(m, "usage"))
+			usage = usage.Add(llm.Usage{InputTokens: tree.Count(m, "usage", "prompt_tokens"), OutputTokens: tree.Count(m, "usage", "completion_tokens")})
 			r.Answer = tree.Scalar(m, "content")
 		}
 	}
@@ -104,11 +105,6 @@ func (r *Run) tau2(raw, task json.RawMessage) {
 			r.Expected.Calls = append(r.Expected.Calls, Call{tree.Scalar(action, "name"), tree.Member(action, "arguments"), NoTurn})
 		}
 	}
-}
-
-func tau2Count(m json.RawMessage, name string) (n int64) {
-	_ = json.Unmarshal(tree.Member(m, "usage", name), &n) // 0 for any other value
-	return n
 }
 
 // tau2Messages reads a message. Several results are one message of the environment.

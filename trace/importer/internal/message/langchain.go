@@ -374,22 +374,25 @@ func isResultContent(value json.RawMessage) bool {
 	return tree.IsText(value) || value[0] == '[' && tree.Scalar(tree.Element(value, "0"), "type") != ""
 }
 
-// LangChainUsage returns the usage of a message of LangChain: the standard one, or that of the
-// provider in the metadata of the response.
-func LangChainUsage(m json.RawMessage) (u llm.Usage) {
+// LangChainUsage returns the usage of a message of LangChain and its place: the standard one, or that of the provider in
+// the metadata of the response.
+func LangChainUsage(m json.RawMessage) (place string, usage json.RawMessage) {
 	members, _, _ := unwrapLangChain(m)
+	if usage := tree.Member(members, "usage_metadata"); !tree.IsNull(usage) {
+		return "usage_metadata", usage
+	}
+	f := tree.Fields{Object: tree.Member(members, "response_metadata")}
+	name := f.Name("token_usage", "usage", "tokenUsage")
+	return "response_metadata." + name, f.First(name)
+}
+
+// LangChainCounts returns the counts of a usage of LangChain or LangSmith.
+func LangChainCounts(usage json.RawMessage) (u llm.Usage) {
 	number := func(raw json.RawMessage, names ...string) (n int64) {
 		for _, name := range names {
-			d := jsonio.NewDec(tree.Scalar(raw, name))
-			if v := d.Int(); d.End() == nil && v > n {
-				n = v
-			}
+			n = max(n, tree.Count(raw, name))
 		}
 		return n
-	}
-	usage := tree.Member(members, "usage_metadata")
-	if tree.IsNull(usage) {
-		usage = tree.First(tree.Member(members, "response_metadata"), "token_usage", "usage", "tokenUsage")
 	}
 	u.InputTokens = number(usage, "input_tokens", "prompt_tokens", "promptTokens")
 	u.OutputTokens = number(usage, "output_tokens", "completion_tokens", "completionTokens")

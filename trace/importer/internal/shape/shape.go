@@ -74,9 +74,18 @@ func Events(protocol string, add func(format string, args ...any)) func(kind str
 // Usage calls add for each value that is no count in a usage that a tool has recorded, possibly with its counts as
 // strings. Place is where the usage is in its record.
 func Usage(place string, value json.RawMessage, add func(format string, args ...any)) {
+	findRecorded(usage, place, value, add)
+}
+
+// Count is Usage for a single count.
+func Count(place string, value json.RawMessage, add func(format string, args ...any)) {
+	findRecorded(count, place, value, add)
+}
+
+func findRecorded(shape kind, place string, value json.RawMessage, add func(format string, args ...any)) {
 	if value != nil {
 		w := walker{text: value, d: jsonio.NewDec(jsonio.View(value)), add: add, path: []step{{name: place}}, recorded: true}
-		w.value(usage)
+		w.value(shape)
 	}
 }
 
@@ -356,9 +365,8 @@ func (w *walker) kind(k kind) {
 
 // isCount reports whether a number is a count. Some providers write it with a fraction of 0.
 func isCount(number string) bool {
-	const most = 1 << 53
 	n, err := strconv.ParseFloat(number, 64)
-	return err == nil && n >= 0 && n <= most && n == math.Trunc(n)
+	return err == nil && n >= 0 && n <= tree.MaxCount && n == math.Trunc(n)
 }
 
 // usage reads an object with counts and with details of them.
@@ -376,6 +384,8 @@ func (w *walker) usage() {
 				continue
 			}
 			w.kind(usage)
+		case strings.HasSuffix(snake, "_token_details"): // of LangChain, whose details have names of their own
+			w.value(details)
 		case w.isCountName(name):
 			some = true
 			w.kind(count)

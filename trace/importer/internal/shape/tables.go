@@ -137,6 +137,10 @@ var (
 		"reasoningContent": some{object{"reasoningText": some{object{"text": some{text}, "signature": text}}, "redactedContent": some{text}}},
 	}
 
+	details = object{
+		"cacheRead": count, "cacheCreation": count, "reasoning": count, "audio": count, "cache_read": count, "cache_creation": count, open: nil,
+	}
+
 	// An object or a list is kept as an unknown member of the message, which is reported.
 	textOrUnknown = either{text, object{open: nil}, list{nil}}
 

@@ -14,6 +14,7 @@ import (
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/modelcall"
+	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -250,7 +251,13 @@ func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.U
 		for i, name := range call.Read {
 			names[i] = name + "s"
 		}
-		span.call = &modelCall{Call: call, rank: 1, start: uint64(number), usage: langSmithUsage(outputs, x.Member("extra"))}
+		span.call = &modelCall{Call: call, rank: 1, start: uint64(number), usage: langSmithUsage(outputs, x.Member("extra"), func(format string, args ...any) {
+			what := fmt.Sprintf(format, args...)
+			isKnown := func(e modelcall.Error) bool { return strings.HasSuffix(what, e.Err.Error()) } // in the body of the response
+			if !slices.ContainsFunc(call.Errs, isKnown) {
+				report("", "%s", what)
+			}
+		})}
 		span.rest = x.Without(names...)
 	} else if call.Errs == nil {
 		report("", "the call of a model has no messages: let the program send its inputs and outputs to LangSmith")
@@ -259,21 +266,23 @@ func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.U
 	return unknown, whole
 }
 
-// langSmithUsage returns the usage of a call: that of LangSmith, of the provider, or of LangChain.
-func langSmithUsage(outputs, extra json.RawMessage) (u llm.Usage) {
+// langSmithUsage returns the usage of a call: that of LangSmith, of the provider, or of LangChain. It calls add for each
+// value that is no count.
+func langSmithUsage(outputs, extra json.RawMessage, add func(format string, args ...any)) (u llm.Usage) {
 	generation := tree.Element(tree.Element(tree.Member(outputs, "generations"), "0"), "0")
-	for _, usage := range []json.RawMessage{
-		tree.Member(outputs, "usage_metadata"), tree.Member(extra, "metadata", "usage_metadata"),
-		tree.Member(outputs, "usage"), tree.Member(outputs, "llm_output", "token_usage"),
+	ofMessage, usage := message.LangChainUsage(tree.Member(generation, "message"))
+	for _, source := range []struct {
+		place string
+		usage json.RawMessage
+	}{
+		{"outputs.usage_metadata", tree.Member(outputs, "usage_metadata")}, {"extra.metadata.usage_metadata", tree.Member(extra, "metadata", "usage_metadata")},
+		{"outputs.usage", tree.Member(outputs, "usage")}, {"outputs.llm_output.token_usage", tree.Member(outputs, "llm_output", "token_usage")},
+		{"outputs.generations[0][0].message." + ofMessage, usage},
 	} {
-		if u == (llm.Usage{}) && !tree.IsNull(usage) {
-			var m tree.Object
-			m.Add("usage_metadata", usage)
-			u = message.LangChainUsage(m.JSON())
+		shape.Usage(source.place, source.usage, add)
+		if u == (llm.Usage{}) {
+			u = message.LangChainCounts(source.usage)
 		}
-	}
-	if u == (llm.Usage{}) {
-		u = message.LangChainUsage(tree.Member(generation, "message"))
 	}
 	return u
 }

@@ -265,6 +265,7 @@ func (s *readSpan) readCall(start uint64, r *spanReader, rest func() json.RawMes
 	if s.err = err; s.call == nil && err == nil && silent != nil {
 		s.silent, s.unused = silent, r.usage()
 	}
+	s.err = cmp.Or(s.err, r.wrongUsage)
 }
 
 // add adds a span to its trace.

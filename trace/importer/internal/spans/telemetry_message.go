@@ -15,6 +15,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/modelcall"
+	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -37,6 +38,8 @@ type spanReader struct {
 	// embedded has the attributes that were read as JSON, by name; see value.
 	embedded map[string]json.RawMessage
 	unknown  []string // attributes of messages that are not known, quoted
+	// wrongUsage is the error for a count that is none; nil if there is none.
+	wrongUsage error
 }
 
 // value returns an attribute that may be written as a string with JSON in it; nil if it is not JSON.
@@ -328,11 +331,12 @@ func (s *spanReader) vertex() (call modelcall.Call) {
 // OpenLLMetry and of OpenInference, or the response of ADK.
 func (s *spanReader) usage() llm.Usage {
 	response := tree.Field(s.value(vertexResponse), "usage_metadata")
+	s.addWrong("usage_metadata", response, shape.Usage)
 	count := func(member string, names ...string) (n int64) {
-		n, _ = strconv.ParseInt(tree.Scalar(tree.Field(response, member)), 10, 64)
+		n = tree.Count(tree.Field(response, member))
 		for _, name := range names {
-			v, _ := strconv.ParseInt(tree.Scalar(s.attributes[name]), 10, 64)
-			n = max(n, v)
+			s.addWrong(name, s.attributes[name], shape.Count)
+			n = max(n, tree.Count(s.attributes[name]))
 		}
 		return n
 	}
@@ -344,6 +348,15 @@ func (s *spanReader) usage() llm.Usage {
 		CacheCreationInputTokens: count("", "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens", "llm.token_count.prompt_details.cache_write"),
 		ReasoningOutputTokens:    count("thoughts_token_count", "gen_ai.usage.reasoning.output_tokens", "llm.token_count.completion_details.reasoning"),
 	}
+}
+
+// addWrong keeps the first value in the usage of a span that is no count.
+func (s *spanReader) addWrong(name string, value json.RawMessage, find func(place string, value json.RawMessage, add func(format string, args ...any))) {
+	find(name, value, func(format string, args ...any) {
+		if s.wrongUsage == nil {
+			s.wrongUsage = fmt.Errorf(format, args...)
+		}
+	})
 }
 
 // unread returns the reason why the span of a model call has no messages if no convention reads any,

@@ -6,6 +6,7 @@ package tree
 import (
 	"encoding/json"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -250,6 +251,18 @@ func Scalar(raw json.RawMessage, names ...string) string {
 	}
 	return ""
 }
+
+// Count returns a count that is a number, possibly with a fraction of zero, or a string with one; 0 for any other value.
+func Count(raw json.RawMessage, names ...string) int64 {
+	n, err := strconv.ParseFloat(Scalar(raw, names...), 64)
+	if err != nil || n < 0 || n > MaxCount || n != math.Trunc(n) {
+		return 0
+	}
+	return int64(n)
+}
+
+// MaxCount is the largest count that each number in JSON can represent.
+const MaxCount = 1 << 53
 
 // Embedded returns a value that may be written as a string with JSON in it; nil if the
 // string is not JSON.
