@@ -494,3 +494,29 @@ func TestInputOfConverse(t *testing.T) {
 		}
 	}
 }
+
+// A member of a call of another type is named with its place and the type that it should have.
+func TestMembersOfCallsOfOtherTypes(t *testing.T) {
+	const done = `{"choices":[{"message":{"role":"assistant","content":"d"},"finish_reason":"stop"}]}`
+	for _, c := range []struct{ member, inList, inRequest, inResponse string }{
+		{`"function_call":[{"name":"f","arguments":"{}"}]`, "[1].function_call: expected an object", "messages[1].function_call: expected an object", "choices[0].message.function_call is a list: want an object"},
+		{`"function_call":{"name":7,"arguments":"{}"}`, "[1].function_call.name: expected a string", "messages[1].function_call.name: expected a string", "choices[0].message.function_call.name is 7: want a string"},
+		{`"tool_calls":[{"id":7,"type":"function","function":{"name":"f","arguments":"{}"}}]`, "[1].tool_calls[0].id: expected a string", "expected a string at messages[1].tool_calls[0].id", "choices[0].message.tool_calls[0].id"},
+		{`"tool_calls":[{"id":"a","type":"function","function":{"name":["f"],"arguments":"{}"}}]`, "[1].tool_calls[0].function.name: expected a string", "expected a string at messages[1].tool_calls[0].function.name", "choices[0].message.tool_calls[0].function.name"},
+		{`"tool_calls":[{"id":"a","type":["function"],"function":{"name":"f","arguments":"{}"}}]`, `the type of the call of "f" is not a string`, "expected a string at messages[1].tool_calls[0].type", "choices[0].message.tool_calls[0].type is a list: want a string"},
+		{`"tool_calls":{"id":"a"}`, "[1].tool_calls: expected an array", "expected an array at messages[1].tool_calls", "choices[0].message.tool_calls is an object: want a list"},
+	} {
+		list := `[{"role":"user","content":"q"},{"role":"assistant","content":"x",` + c.member + `}]`
+		response := `{"choices":[{"message":{"role":"assistant","content":"x",` + c.member + `},"finish_reason":"stop"}]}`
+		for file, want := range map[string]string{
+			list:     c.inList,
+			response: c.inResponse,
+			typed(chatURL, `{"model":"m","messages":`+list+`}`, done): c.inRequest,
+			typed(chatURL, chatSent, response):                        c.inResponse,
+		} {
+			if got := unknownIn(t, file); len(got) == 0 || !strings.Contains(got[0], want) {
+				t.Errorf("%s: listed %q, want %q first", file, got, want)
+			}
+		}
+	}
+}

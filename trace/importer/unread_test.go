@@ -204,7 +204,7 @@ func TestIncompleteCallsAreReported(t *testing.T) {
 		"an empty function":  {calls(`[{"id":"a","type":"function","function":{}}]`), noName},
 		"no function":        {calls(`[{"id":"a","function":null}]`), noName},
 		"no object":          {calls(`[null]`), noName},
-		"no list":            {calls(`{}`), "the calls of the response are not a list"},
+		"no list":            {calls(`{}`), "choices[0].message.tool_calls is an object: want a list"},
 		"none":               {calls(`null`), ""},
 		"a call":             {calls(`[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]`), ""},
 		"an unknown type":    {sentCall("warp"), `the request has a call of the unknown kind "warp"`},

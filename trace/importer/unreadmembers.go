@@ -22,6 +22,9 @@ func addCall(call llm.ToolCall, add func(format string, args ...any)) {
 	if call.ProviderExecuted || call.Opaque == nil { // the other members are the provider's own
 		return
 	}
+	if kind := tree.Member(call.Opaque, "type"); !tree.IsNull(kind) && !tree.IsText(kind) {
+		add("the type of the call of %q is not a string", call.Name)
+	}
 	names := []string{"text", "block_input"} // the latter of LangChain
 	if call.Arguments == "" || call.Arguments == "{}" || call.Arguments == "null" {
 		names = append(names, message.ArgumentMembers...)

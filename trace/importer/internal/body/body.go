@@ -4,6 +4,7 @@
 package body
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -207,7 +208,7 @@ func isResource(element json.RawMessage) bool {
 }
 
 // checked are the members, by protocol, that Check looks at.
-var checked = map[string][]string{"gemini": {"candidates"}, "openai-chat": {"choices"}, "openai-responses": {"input", "output", "status"}}
+var checked = map[string][]string{"gemini": {"candidates"}, "openai-chat": {"choices", "messages"}, "openai-responses": {"input", "output", "status"}}
 
 // onceMembers are members with messages, which a body cannot have twice: readers of JSON take the first, the
 // last or both.
@@ -223,7 +224,7 @@ func Check(p protocol.Protocol, text []byte) error {
 	found, lists := map[string]json.RawMessage{}, map[string]bool{}
 	for name := range d.Members() {
 		value := tree.Next(text, &d)
-		if slices.Contains(checked[p.Name()], name) {
+		if slices.Contains(checked[p.Name()], name) && (name != "messages" || bytes.Contains(value, []byte(`"function_call"`))) {
 			found[name] = value
 		}
 		if slices.Contains(onceMembers, name) {
@@ -245,10 +246,13 @@ func Check(p protocol.Protocol, text []byte) error {
 			return errors.New("choices[0].message.content: expected a string or a list of parts")
 		}
 		for n, call := range tree.Elements(m, "tool_calls") {
-			if !message.AreStrings(call, "id") || !message.AreStrings(tree.Member(call, "function"), "name") {
-				return fmt.Errorf("choices[0].message.tool_calls[%d]: the id or the name is not a string", n)
+			for _, path := range [][]string{{"id"}, {"function", "name"}} {
+				if value := tree.Member(call, path...); !tree.IsNull(value) && !tree.IsText(value) {
+					return fmt.Errorf("choices[0].message.tool_calls[%d].%s: expected a string", n, strings.Join(path, "."))
+				}
 			}
 		}
+		return checkFunctions(found["messages"])
 	case "openai-responses":
 		if status := tree.String(found["status"]); found["output"] != nil && (status == "queued" || status == "in_progress") {
 			return fmt.Errorf("the response has the status %q, and its content comes with a later response", status)
@@ -259,6 +263,21 @@ func Check(p protocol.Protocol, text []byte) error {
 					return fmt.Errorf("%s[%d]%s: %s", name, n, err.Path, err.Msg)
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// checkFunctions returns an error for a function_call of a request that is no object, or has a name that is no string.
+func checkFunctions(messages json.RawMessage) error {
+	for n, m := range tree.Elements(messages) {
+		call := tree.Member(m, "function_call")
+		switch name := tree.Member(call, "name"); {
+		case tree.IsNull(call):
+		case call[0] != '{':
+			return fmt.Errorf("messages[%d].function_call: expected an object", n)
+		case !tree.IsText(name):
+			return fmt.Errorf("messages[%d].function_call.name: expected a string", n)
 		}
 	}
 	return nil

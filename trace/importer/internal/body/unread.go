@@ -188,9 +188,6 @@ func unreadMessage(c choices, add func(format string, args ...any)) (unknownCall
 				}
 			}
 		case name == "tool_calls":
-			if value[0] != '[' && !tree.IsNull(value) {
-				add("the calls of the response are not a list")
-			}
 			for _, call := range tree.Elements(value) {
 				// With an object as data it is a call of the message; see [message.UnknownKind].
 				kind := tree.Scalar(call, "type")

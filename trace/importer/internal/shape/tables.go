@@ -101,9 +101,8 @@ var (
 	}
 	chatMessage = object{
 		"role": text, "refusal": text, "reasoning_content": text, "reasoning": text, "reasoning_details": list{object{"type": text, "text": text, "summary": text, open: nil}},
-		"content": either{text, list{object{"type": text, "text": either{text, list{object{"type": text, "text": text}}}, open: nil}}},
-		// Package body reports those of another type than a list.
-		"tool_calls":    either{list{object{"id": text, "index": count, "type": text, "function": chatFunction, "custom": chatFunction, open: nil}}, nil},
+		"content":       either{text, list{object{"type": text, "text": either{text, list{object{"type": text, "text": text}}}, open: nil}}},
+		"tool_calls":    list{object{"id": text, "index": count, "type": text, "function": chatFunction, "custom": chatFunction, open: nil}},
 		"function_call": chatFunction, "audio": object{"transcript": text, open: nil}, open: nil,
 	}
 	chatFunction = object{"name": text, "arguments": textOrObject, "input": textOrObject}
