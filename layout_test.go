@@ -210,7 +210,7 @@ var table = []packageRule{
 	{
 		name: "trace/importer/internal/body", does: "bodies of requests and responses, in all protocols that are read",
 		packages: []string{
-			"internal/eventstream", "internal/jsonio", "internal/sse", "llm", "providers/anthropic", "providers/gemini", "providers/openai/chat", "providers/openai/responses",
+			"internal/eventstream", "internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/anthropic", "providers/gemini", "providers/openai/chat", "providers/openai/responses",
 			"providers/protocol", "trace/importer/internal/message", "trace/importer/internal/shape", "trace/importer/internal/tree",
 		},
 	},

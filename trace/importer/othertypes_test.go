@@ -15,6 +15,13 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 	adkResult := func(metrics string) string {
 		return `{"eval_set_result_id":"r","eval_case_results":[{"eval_id":"e","eval_metric_result_per_invocation":[{"actual_invocation":{"user_content":{"parts":[{"text":"q"}]},"final_response":{"role":"model","parts":[{"text":"a"}]}}}],"overall_eval_metric_results":` + metrics + `}]}`
 	}
+	adkPair := func(pair string) string {
+		return `{"eval_set_result_id":"r","eval_case_results":[{"eval_id":"e","eval_metric_result_per_invocation":[{"actual_invocation":{"user_content":{"parts":[{"text":"q"}]},"final_response":{"role":"model","parts":[{"text":"a"}]}}},` + pair + `]}]}`
+	}
+	adkCase := func(members string) string {
+		return `{"eval_set_id":"s","eval_cases":[{"eval_id":"e","conversation":[{"user_content":{"parts":[{"text":"q"}]},` + members + `}]}]}`
+	}
+	const pair = "eval_metric_result_per_invocation[1]."
 	const event = `{"author":"user","content":{"role":"user","parts":[{"text":"q"}]}}`
 	atif := func(observation string) string {
 		return `{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"user","message":"q"},{"step_id":2,"source":"agent","message":"a","tool_calls":[{"tool_call_id":"i","function_name":"f","arguments":{}}],"observation":` + observation + `}]}`
@@ -35,35 +42,46 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 	}
 	const object, list = "expected an object", "expected a list"
 	for file, want := range map[string]string{
-		adk(`[` + event + `,"lost"]`):                           "events[1]: " + object,
-		adk(`[` + event + `,[{"author":"x"}]]`):                 "events[1]: " + object,
-		adk(`[` + event + `,{"role":"user","lost":1}]`):         `events[1]: the event has no author, no content and no actions; it has the members "role", "lost"`,
-		adk(`{"0":` + event + `}`):                              "events: " + list,
-		adk(`[` + event + `,{"author":"a","error_code":"X"}]`):  "",
-		adk(`[` + event + `,{"actions":{"state_delta":{}}}]`):   "",
-		adkResult(`[{"metric_name":"m","score":1},"lost"]`):     "overall_eval_metric_results[1]: " + object,
-		adkResult(`{"m":1}`):                                    "overall_eval_metric_results: " + list,
-		adkResult(`[{"metric_name":"m","score":1}]`):            "",
-		atif(`{"results":[` + result + `,"lost"]}`):             "observation.results[1]: " + object,
-		atif(`{"results":[[` + result + `]]}`):                  "observation.results[0]: " + object,
-		atif(`{"results":{"0":` + result + `}}`):                "observation.results: " + list,
-		atif(`"lost"`):                                          "observation: " + object,
-		atif(`{"output":"lost"}`):                               "the observation has no results",
-		atif(`{"results":[` + result + `]}`):                    "",
-		atif(`{"results":[` + result + `],"extra":{"a":1}}`):    "",
-		sample(`"scores":"C"`):                                  "scores: " + object,
-		sample(`"scores":[{"name":"m","value":"C"}]`):           "scores: " + object,
-		sample(`"scores":{"m":"C"}`):                            "scores.m: " + object,
-		sample(`"scores":{"m":{"score":"C"}}`):                  `scores.m: the score has no value; it has the members "score"`,
-		sample(`"score":0.5`):                                   "score: " + object,
-		sample(`"score":{"value":"C"}`):                         "",
-		sample(`"scores":{"m":{"value":null},"n":{"value":1}}`): "",
-		sample(`"scores":null,"score":null`):                    "",
-		tau2(`[{"reward":0.5}]`):                                "reward_info: " + object,
-		tau2(`"0.5"`):                                           "reward_info: " + object,
-		tau2(`{"reward":0.5,"reward_breakdown":[0.5]}`):         "reward_info.reward_breakdown: " + object,
-		tau2(`{"reward":0.5,"reward_breakdown":{"DB":0.5}}`):    "",
-		tau2(`{"reward":0.5,"reward_breakdown":null}`):          "",
+		adk(`[` + event + `,"lost"]`):                                                                           "events[1]: " + object,
+		adk(`[` + event + `,[{"author":"x"}]]`):                                                                 "events[1]: " + object,
+		adk(`[` + event + `,{"role":"user","lost":1}]`):                                                         `events[1]: the event has no author, no content and no actions; it has the members "role", "lost"`,
+		adk(`{"0":` + event + `}`):                                                                              "events: " + list,
+		adk(`[` + event + `,{"author":"a","error_code":"X"}]`):                                                  "",
+		adk(`[` + event + `,{"actions":{"state_delta":{}}}]`):                                                   "",
+		adkResult(`[{"metric_name":"m","score":1},"lost"]`):                                                     "overall_eval_metric_results[1]: " + object,
+		adkResult(`{"m":1}`):                                                                                    "overall_eval_metric_results: " + list,
+		adkResult(`[{"metric_name":"m","score":1}]`):                                                            "",
+		adkPair(`{"actual_invocation":["lost"]}`):                                                               pair + "actual_invocation: " + object,
+		adkPair(`{"actual_invocation":{"user_content":"lost"}}`):                                                pair + "actual_invocation.user_content: the content has no list of parts",
+		adkPair(`{"actual_invocation":{"final_response":{"parts":{"0":{"text":"lost"}}}}}`):                     pair + "actual_invocation.final_response: the content has no list of parts",
+		adkPair(`{"expected_invocation":{"final_response":{"parts":[{"text":7}]}}}`):                            pair + "expected_invocation.final_response: the content has a part that is not read",
+		adkPair(`{"actual_invocation":{"user_content":{"parts":[{"text":"q"}]},"intermediate_data":["lost"]}}`): pair + "actual_invocation.intermediate_data: " + object,
+		adkPair(`{"actual_invocation":{"user_content":{"parts":[{"text":"q"}]},"final_response":null},"expected_invocation":null}`):          "",
+		adkCase(`"intermediate_data":{"tool_uses":["lost"]}`):                                                                                "conversation[0].intermediate_data.tool_uses[0]: " + object,
+		adkCase(`"final_response":"lost"`):                                                                                                   "conversation[0].final_response: the content has no list of parts",
+		adkCase(`"final_response":{"role":"model","parts":[{"text":"a"}]},"intermediate_data":{"tool_uses":[],"intermediate_responses":[]}`): "",
+		`[{"query":"q","reference":["lost"]}]`:                                                                                               "reference: expected a string",
+		`[{"query":"q","reference":"a","expected_tool_use":["lost"]}]`:                                                                       "expected_tool_use[0]: " + object,
+		atif(`{"results":[` + result + `,"lost"]}`):                                                                                          "observation.results[1]: " + object,
+		atif(`{"results":[[` + result + `]]}`):                                                                                               "observation.results[0]: " + object,
+		atif(`{"results":{"0":` + result + `}}`):                                                                                             "observation.results: " + list,
+		atif(`"lost"`):                                                                                                                       "observation: " + object,
+		atif(`{"output":"lost"}`):                                                                                                            "the observation has no results",
+		atif(`{"results":[` + result + `]}`):                                                                                                 "",
+		atif(`{"results":[` + result + `],"extra":{"a":1}}`):                                                                                 "",
+		sample(`"scores":"C"`):                                                                                                               "scores: " + object,
+		sample(`"scores":[{"name":"m","value":"C"}]`):                                                                                        "scores: " + object,
+		sample(`"scores":{"m":"C"}`):                                                                                                         "scores.m: " + object,
+		sample(`"scores":{"m":{"score":"C"}}`):                                                                                               `scores.m: the score has no value; it has the members "score"`,
+		sample(`"score":0.5`):                                                                                                                "score: " + object,
+		sample(`"score":{"value":"C"}`):                                                                                                      "",
+		sample(`"scores":{"m":{"value":null},"n":{"value":1}}`):                                                                              "",
+		sample(`"scores":null,"score":null`):                                                                                                 "",
+		tau2(`[{"reward":0.5}]`):                                                                                                             "reward_info: " + object,
+		tau2(`"0.5"`):                                                                                                                        "reward_info: " + object,
+		tau2(`{"reward":0.5,"reward_breakdown":[0.5]}`):                                                                                      "reward_info.reward_breakdown: " + object,
+		tau2(`{"reward":0.5,"reward_breakdown":{"DB":0.5}}`):                                                                                 "",
+		tau2(`{"reward":0.5,"reward_breakdown":null}`):                                                                                       "",
 		tau2(`null`):                         "",
 		langfuse(`"0.5"`):                    "scores: " + list,
 		langfuse(`[` + score + `,["lost"]]`): "scores[1]: " + object,

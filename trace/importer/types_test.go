@@ -483,7 +483,9 @@ func TestInputOfConverse(t *testing.T) {
 		messages := `[{"role":"user","content":[{"text":"q"}]},` + call + `,{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"r"}]}}]}]`
 		response := `{"output":{"message":` + call + `},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":1}}`
 		want := ""
-		if isListed {
+		if isListed && input[0] == '"' {
+			want = `the arguments of the call of "f" are not an object`
+		} else if isListed {
 			want = `the call of "f" has data that is not read, as "input"`
 		}
 		for form, file := range map[string]string{

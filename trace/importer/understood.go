@@ -65,6 +65,10 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 				add("the %s has a call of the unknown kind %q", of, kind)
 			} else {
 				addCall(p, add)
+				// The input of a call of Bedrock Converse, which is an object; the instrumentation keeps that of a stream as a text.
+				if text, ok := tree.Text(p.Opaque, "input"); ok && text == p.Arguments && text != "" && k.format != "otel" {
+					add(message.NotObject, p.Name)
+				}
 			}
 		case llm.ToolResult:
 			addResult(p, p.Opaque, add)
@@ -187,7 +191,7 @@ func addContent(m *llm.Message, add func(format string, args ...any)) {
 		isAbout := m.Role == llm.RoleAssistant && (aboutResponse[strings.ToLower(name)] || strings.HasSuffix(name, "_answer"))
 		isContent := name == "content" && message.HasOtherText(value, read()) // next to the member of the format
 		isList := slices.Contains(contentLists, name) && value[0] != '[' && !message.IsEmpty(value)
-		isReasoning := slices.Contains(message.ReasoningNames, name) && strings.ContainsRune("[{", rune(value[0])) && !message.IsEmpty(value)
+		isReasoning := slices.Contains(message.ReasoningNames, name) && !tree.IsText(value) && !message.IsEmpty(value)
 		if isContent || isList || isReasoning || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout && !message.IsEmpty(value) {
 			names = append(names, strconv.Quote(name))
 		}

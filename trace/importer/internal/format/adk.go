@@ -3,6 +3,7 @@ package format
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -51,12 +52,12 @@ func ADKCase(d *jsonio.Dec, run *Run) {
 		run.identify(raw, "eval_id", "case_id", "name")
 		path, old = "data", tree.Field(raw, "data")
 	}
-	var t adkTurns
-	for _, turn := range run.Objects(path, old) {
-		t.addOld(turn)
+	t := adkTurns{run: run, expects: true}
+	for n, turn := range run.Objects(path, old) {
+		t.addOld(path+"["+strconv.Itoa(n)+"]", turn)
 	}
-	for _, invocation := range run.Objects("conversation", tree.Field(raw, "conversation")) {
-		t.add(invocation)
+	for n, invocation := range run.Objects("conversation", tree.Field(raw, "conversation")) {
+		t.add("conversation["+strconv.Itoa(n)+"]", invocation)
 	}
 	run.Messages, run.Expected = t.prompts, t.expected()
 }
@@ -65,10 +66,12 @@ func ADKCase(d *jsonio.Dec, run *Run) {
 func ADKResult(d *jsonio.Dec, run *Run) {
 	raw := run.object(d)
 	run.identify(raw, "eval_id")
-	var actual, expected adkTurns
-	for _, pair := range run.Objects("eval_metric_result_per_invocation", tree.Field(raw, "eval_metric_result_per_invocation")) {
-		actual.add(tree.Field(pair, "actual_invocation"))
-		expected.add(tree.Field(pair, "expected_invocation"))
+	actual, expected := adkTurns{run: run}, adkTurns{run: run, expects: true}
+	const pairs = "eval_metric_result_per_invocation"
+	for n, pair := range run.Objects(pairs, tree.Field(raw, pairs)) {
+		at := pairs + "[" + strconv.Itoa(n) + "]."
+		actual.add(at+"actual_invocation", tree.Field(pair, "actual_invocation"))
+		expected.add(at+"expected_invocation", tree.Field(pair, "expected_invocation"))
 	}
 	run.Messages, run.Expected = actual.messages, expected.expected()
 	if n := len(actual.replies); n > 0 {
@@ -91,6 +94,9 @@ func adkUsage(raw json.RawMessage) llm.Usage {
 
 // adkTurns is a conversation, by turns of the user.
 type adkTurns struct {
+	run     *Run
+	expects bool // it is what is expected, whose messages are no messages of the run
+
 	reader   message.Reader
 	messages []llm.Message
 	prompts  []llm.Message // of the user
@@ -98,16 +104,20 @@ type adkTurns struct {
 	calls    []Call
 }
 
-func (t *adkTurns) add(invocation json.RawMessage) {
-	prompt := t.reader.Contents(tree.Field(invocation, "user_content"))
+// add reads an invocation, which has this path within the run.
+func (t *adkTurns) add(path string, invocation json.RawMessage) {
+	t.run.reportNotObject(path, invocation)
+	prompt := t.content(path+".user_content", tree.Field(invocation, "user_content"))
 	steps := tree.Field(invocation, "intermediate_data")
-	agent := t.toolUses(steps)
-	for _, event := range tree.Elements(tree.Field(steps, "invocation_events")) {
-		agent = append(agent, t.reader.Contents(tree.Field(event, "content"))...)
+	t.run.reportNotObject(path+".intermediate_data", steps)
+	agent := t.toolUses(path+".intermediate_data", steps)
+	events := path + ".intermediate_data.invocation_events"
+	for n, event := range t.run.Objects(events, tree.Field(steps, "invocation_events")) {
+		agent = append(agent, t.content(events+"["+strconv.Itoa(n)+"].content", tree.Field(event, "content"))...)
 	}
 	// The second member is from agentevals. It has the calls as well.
 	for _, name := range []string{"final_response", "agent_content"} {
-		agent = append(agent, t.reader.Contents(tree.Field(invocation, name))...)
+		agent = append(agent, t.content(path+"."+name, tree.Field(invocation, name))...)
 	}
 	t.noCalls(steps)
 	reply := ""
@@ -124,6 +134,26 @@ func (t *adkTurns) add(invocation json.RawMessage) {
 	t.replies = append(t.replies, reply)
 }
 
+// content reads a Content, which has this path within the run.
+func (t *adkTurns) content(path string, content json.RawMessage) []llm.Message {
+	parts := tree.Field(content, "parts")
+	if !message.IsEmpty(content) && (!isObject(content) || !tree.IsNull(parts) && !isArray(parts)) {
+		t.run.ReportUnknown(path, "the content has no list of parts")
+	}
+	messages := t.reader.Contents(content)
+	for _, m := range messages {
+		if t.expects && slices.ContainsFunc(m.Parts, isUnknown) {
+			t.run.ReportUnknown(path, "the content has a part that is not read")
+		}
+	}
+	return messages
+}
+
+func isUnknown(p llm.Part) bool {
+	_, ok := p.(llm.Unknown)
+	return ok
+}
+
 // noCalls makes calls an empty list, which means that none is expected, if the recording
 // has a member for calls.
 func (t *adkTurns) noCalls(member json.RawMessage) {
@@ -132,23 +162,28 @@ func (t *adkTurns) noCalls(member json.RawMessage) {
 	}
 }
 
-func (t *adkTurns) toolUses(steps json.RawMessage) []llm.Message {
+func (t *adkTurns) toolUses(path string, steps json.RawMessage) []llm.Message {
 	var parts []llm.Part
-	for _, use := range tree.Elements(tree.Field(steps, "tool_uses")) {
+	for _, use := range t.run.Objects(path+".tool_uses", tree.Field(steps, "tool_uses")) {
 		parts = append(parts, t.reader.FunctionCall(use, nil))
 	}
-	for _, response := range tree.Elements(tree.Field(steps, "tool_responses")) {
+	for _, response := range t.run.Objects(path+".tool_responses", tree.Field(steps, "tool_responses")) {
 		parts = append(parts, t.reader.FunctionResponse(response, nil))
 	}
 	return message.AddStep(nil, llm.RoleAssistant, parts)
 }
 
-// addOld reads a turn of the first form.
-func (t *adkTurns) addOld(turn json.RawMessage) {
+// addOld reads a turn of the first form, which has this path within the run.
+func (t *adkTurns) addOld(path string, turn json.RawMessage) {
+	for _, name := range []string{"query", "reference"} {
+		if text := tree.Field(turn, name); !tree.IsNull(text) && !tree.IsText(text) {
+			t.run.ReportUnknown(path+"."+name, "expected a string")
+		}
+	}
 	t.prompts = append(t.prompts, llm.User(tree.Scalar(tree.Field(turn, "query"))))
 	uses := tree.Field(turn, "expected_tool_use")
 	t.noCalls(uses)
-	for _, use := range tree.Elements(uses) {
+	for _, use := range t.run.Objects(path+".expected_tool_use", uses) {
 		t.calls = append(t.calls, Call{tree.Scalar(tree.Field(use, "tool_name")), tree.Field(use, "tool_input"), len(t.replies)})
 	}
 	t.replies = append(t.replies, tree.Scalar(tree.Field(turn, "reference")))

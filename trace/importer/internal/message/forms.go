@@ -346,7 +346,11 @@ func conversePart(part json.RawMessage) llm.Part {
 		}
 		f := tree.Fields{Object: value}
 		call := llm.ToolCall{ID: f.Scalar("toolUseId"), Name: f.Scalar("name"), ProviderExecuted: tree.Scalar(value, "type") == "server_tool_use"}
-		if input := tree.String(tree.First(value, "input", StreamedInput)); input == "" || input == "null" || jsonio.IsObject(input) || tree.Member(value, StreamedInput) != nil {
+		switch input := tree.First(value, "input", StreamedInput); {
+		case input != nil && !AreArguments(input[0]):
+		case tree.IsText(input) && !jsonio.IsObject(tree.String(input)) && tree.Member(value, "input") != nil:
+			call.Arguments = tree.String(input) // it stays in the opaque data, too
+		default:
 			call.Arguments = tree.String(f.First("input", StreamedInput))
 		}
 		call.Opaque = f.Rest()
