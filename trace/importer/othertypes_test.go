@@ -267,3 +267,52 @@ func TestEventsOfCodexAreReported(t *testing.T) {
 		isReported(t, rest, head+rest, want)
 	}
 }
+
+// Data in a member that has another name or type, which a reader would take for an empty or another value, is reported.
+func TestDataInOtherMembersIsReported(t *testing.T) {
+	converse := func(reasoning string) string {
+		return `[{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"reasoningContent":` + reasoning + `},{"text":"a"}]}]`
+	}
+	items := func(summary string) string {
+		return `[{"role":"user","content":"q"},{"type":"reasoning","id":"r","summary":[` + summary + `]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]`
+	}
+	langfuse := func(candidates string) string {
+		return `[{"id":"o","parentObservationId":null,"traceId":"t","type":"GENERATION","startTime":"2026-01-01T00:00:00Z","input":[{"role":"user","content":"q"}],"output":{"candidates":` + candidates + `}}]`
+	}
+	ui := func(part string) string {
+		return `[{"id":"1","role":"user","content":"q","parts":[{"type":"text","text":"q"}]},{"id":"2","role":"assistant","content":"a","parts":[{"type":"text","text":"a"},` + part + `]}]`
+	}
+	openInference := func(attribute string) string {
+		return `[{"context":{"trace_id":"1","span_id":"1"},"attributes":{"openinference.span.kind":"LLM","llm.input_messages.0.message.role":"user","llm.input_messages.0.message.content":"q","llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.` + attribute + `}}]`
+	}
+	otlp := func(scope string) string {
+		return `{"resourceSpans":[{"resource":{},"scopeSpans":[{"scope":{},"spans":[{"traceId":"1","spanId":"1","name":"chat m","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.input.messages","value":{"stringValue":"[{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"content\":\"q\"}]}]"}}]}]},` + scope + `]}]}`
+	}
+	sample := func(usage string) string {
+		return inspectLog(`{"id":1,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}],"model_usage":` + usage + `}`)
+	}
+	for file, want := range map[string]string{
+		converse(`{"reasoningText":{"text":"h","signature":"s"}}`):                                                                     "",
+		converse(`{"redactedContent":"AA=="}`):                                                                                         "",
+		converse(`{"thought":{"text":"lost"}}`):                                                                                        `unknown kind "converse.reasoningContent"`,
+		converse(`{"reasoningText":{"value":"lost"}}`):                                                                                 `unknown kind "converse.reasoningContent"`,
+		items(`{"type":"summary_text","text":"h"}`):                                                                                    "",
+		items(`{"type":"summary_text","value":"lost"}`):                                                                                "expected a string at summary[0].text",
+		items(`{"value":{"type":"summary_text","text":"lost"}}`):                                                                       "expected a string at summary[0].text",
+		langfuse(`[{"content":{"parts":[{"text":"a"}]},"finish_reason":"STOP","index":0}]`):                                            "",
+		langfuse(`"[{\"content\":{\"parts\":[{\"text\":\"lost\"}]}}]"`):                                                                "candidates is a string: want a list",
+		langfuse(`[{"content":[{"parts":[{"text":"lost"}]}]}]`):                                                                        "candidates[0].content is a list: want an object",
+		ui(`{"type":"tool-invocation","toolInvocation":{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":"r"}}`):    "",
+		ui(`{"type":"tool-invocation","toolInvocation":"{\"state\":\"result\",\"toolCallId\":\"c\",\"toolName\":\"f\",\"args\":{}}"}`): `unknown kind "ai-sdk.tool-invocation"`,
+		openInference(`contents.0.message_content.text":"a","llm.output_messages.0.message.contents.0.message_content.type":"text"`):   "",
+		otlp(`{"scope":{},"spans":[]}`):                                                                                                "",
+		otlp(`{"value":{"spans":[{}]}}`):                                                                                               `the object has no member "spans"; it has the members "value"`,
+		sample(`{"m":{"input_tokens":5,"output_tokens":7,"total_tokens":12}}`):                                                         "",
+		sample(`{"m":{"input_tokens":"many"}}`):                                                                                        "model_usage.m.input_tokens is a string",
+	} {
+		isReported(t, file, file, want)
+	}
+	if got := unknownIn(t, openInference(`contents.text":"lost"`)); len(got) == 0 || !strings.Contains(got[0], `it has the members "message.contents.text"`) {
+		t.Errorf("an attribute without an index: listed %q", got)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer/internal/format"
+	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -293,6 +294,28 @@ func (r *Run) Resources() (s Resources) {
 		time.Duration(amount(r.Meta["latencyMs"])*float64(time.Millisecond)),
 		time.Duration(amount(r.Meta["total_time"])*float64(time.Second)))
 	return s
+}
+
+// wrongUsage returns the values that are no counts in the usage that [Run.Resources] reads from Meta.
+func (s *Source) wrongUsage(r *Run) (wrong []*Error) {
+	find := func(place string, usage json.RawMessage) {
+		shape.Usage(place, usage, func(format string, args ...any) {
+			e := s.errorAt(r.Line, "", fmt.Errorf(format, args...))
+			e.Place = r.Name
+			wrong = append(wrong, e)
+		})
+	}
+	for _, name := range []string{"usage", "totalUsage", "tokenUsage"} {
+		find(name, r.Meta[name])
+	}
+	for model, usage := range tree.Members(r.Meta["model_usage"]) {
+		find("model_usage."+model, usage)
+	}
+	find("info.model_stats", tree.Member(r.Meta["info"], "model_stats"))
+	for n, step := range tree.Elements(r.Meta["steps"]) {
+		find(fmt.Sprintf("steps[%d].usage", n), tree.Member(step, "usage"))
+	}
+	return wrong
 }
 
 // usageOf reads tokens under their usual names, and all counts under llm's names.

@@ -53,7 +53,7 @@ func (w *walker) giveRun(f *format.Run, err *Error) {
 		r = Run{}
 	} else {
 		r.set(f)
-		r.Unknown = append(w.unknownParts(r.Name, r.Line, r.Protocol, r.Messages), w.reported(f)...)
+		r.Unknown = append(append(w.unknownParts(r.Name, r.Line, r.Protocol, r.Messages), w.reported(f)...), w.wrongUsage(&r)...)
 		if n := len(r.Messages); n > 0 && !f.IsResponse && slices.ContainsFunc(r.Messages[n-1].Calls(), func(c llm.ToolCall) bool { return c.Name == "" }) {
 			// The invariants look at the calls that a client sent back.
 			unnamed := w.errorAt(r.Line, "", errors.New("the response has a call without the name of a tool"))

@@ -61,6 +61,16 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 	return unread
 }
 
+// UnreadCandidates returns what the candidates of a response of Gemini have and its codec does not keep.
+func UnreadCandidates(candidates json.RawMessage) (unread []string) {
+	add := func(format string, args ...any) { unread = append(unread, fmt.Sprintf(format, args...)) }
+	var whole tree.Object
+	whole.Add("candidates", candidates)
+	shape.Response("gemini", whole.JSON(), add)
+	unreadCandidate(tree.Element(candidates, "0"), add)
+	return unread
+}
+
 // UnreadArguments returns arguments in a request, whose body this is and whose messages these are, that are neither a
 // text nor an object. The codec of Chat Completions reads any value.
 func UnreadArguments(protocol string, text []byte, messages []llm.Message) (unread []string) {

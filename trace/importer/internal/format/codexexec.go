@@ -178,8 +178,11 @@ func (c *codexExec) call(kind, id string, f *tree.Fields, complete bool) {
 // mcpContent returns the content of a result of an MCP tool, or its error.
 func mcpContent(f *tree.Fields) (content []llm.Part) {
 	output := f.First("result")
-	if text, ok := tree.Text(tree.Member(f.Object, "error"), "message"); ok && tree.IsNull(output) {
-		return []llm.Part{llm.Text{Text: text}}
+	if failure := tree.Member(f.Object, "error"); !tree.IsNull(failure) && tree.IsNull(output) {
+		if text := tree.Member(failure, "message"); tree.IsText(text) {
+			failure = text
+		}
+		return message.TextParts(failure)
 	}
 	list := tree.Member(output, "content")
 	if !isArray(list) || tree.Without(output, "content", "structured_content") != nil || !tree.IsNull(tree.Member(output, "structured_content")) {

@@ -249,6 +249,8 @@ func uiPart(part json.RawMessage) []llm.Part {
 		return parts
 	}
 	switch {
+	case kind == "tool-invocation" && tree.Member(part, "toolCallId") == nil: // without its invocation
+		return []llm.Part{Unknown("ai-sdk."+kind, string(part))}
 	case kind == "dynamic-tool":
 		return invocation(part, tree.Scalar(part, "toolName"))
 	case isTool:

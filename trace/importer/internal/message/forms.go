@@ -68,6 +68,9 @@ func notString(item json.RawMessage) string {
 			if part[0] != '{' {
 				return at
 			}
+			if kind := tree.Scalar(part, "type"); name != "output" && (strings.HasSuffix(kind, "_text") || kind == "") && tree.Member(part, "text") == nil && !IsEmpty(part) {
+				return at + ".text"
+			}
 			if path := notString(part); path != "" {
 				return at + path
 			}
@@ -386,9 +389,12 @@ func areScalars(object json.RawMessage, names ...string) bool {
 }
 
 // isReasoning reports whether a value is a ReasoningContentBlock: it has a text, which may be missing, or encrypted
-// reasoning.
+// reasoning, or nothing.
 func isReasoning(value json.RawMessage) bool {
 	text := tree.Member(value, "reasoningText")
+	if tree.IsNull(text) && tree.Member(value, "redactedContent") == nil && !IsEmpty(value) || len(text) > 0 && text[0] == '{' && tree.First(text, "text", "signature") == nil && !IsEmpty(text) {
+		return false
+	}
 	return len(value) > 0 && value[0] == '{' && (tree.IsNull(text) || text[0] == '{' && (tree.IsNull(tree.Member(text, "text")) || tree.IsText(tree.Member(text, "text"))))
 }
 

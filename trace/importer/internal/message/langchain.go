@@ -252,6 +252,7 @@ func (c *langChainCall) openAI() json.RawMessage {
 // arguments are calls too: LangChain sends them back to the model. The raw calls of a provider
 // repeat the others.
 func langChainCalls(m *tree.Index, kwargs json.RawMessage) (calls []langChainCall, used []string) {
+	valid := 0
 	for _, name := range []string{"tool_calls", "invalid_tool_calls"} {
 		list := m.Member(name)
 		for _, c := range tree.Elements(list) {
@@ -262,13 +263,16 @@ func langChainCalls(m *tree.Index, kwargs json.RawMessage) (calls []langChainCal
 			same := func(other langChainCall) bool {
 				return string(x.Member("id")) == string(other.id) && string(x.Member("name")) == string(other.name) && string(x.Member("args")) == string(other.args)
 			}
-			if name == "invalid_tool_calls" && slices.ContainsFunc(calls, same) {
+			if name == "invalid_tool_calls" && slices.ContainsFunc(calls[:valid], same) {
 				continue
 			}
 			calls = append(calls, langChainCall{c, x.Member("id"), x.Member("name"), x.Member("args")})
 		}
 		if len(list) > 0 && list[0] == '[' {
 			used = append(used, name)
+		}
+		if name == "tool_calls" {
+			valid = len(calls)
 		}
 	}
 	if calls != nil {

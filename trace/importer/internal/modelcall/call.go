@@ -448,6 +448,7 @@ func (r *reader) contents(object, value json.RawMessage, _ llm.Role) error {
 // candidates reads a response of the Gemini API.
 func (r *reader) candidates(_, value json.RawMessage, _ llm.Role) error {
 	r.remains, r.alternatives = true, max(r.alternatives, count(value))
+	r.unread = append(r.unread, body.UnreadCandidates(value)...)
 	for _, m := range r.reader.Contents(tree.Field(tree.Element(value, "0"), "content")) {
 		if m.Role == llm.RoleUser { // the role may be missing
 			m.Role = llm.RoleAssistant

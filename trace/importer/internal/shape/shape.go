@@ -403,6 +403,6 @@ func (w *walker) usage() {
 // isCountName reports whether a name is that of a count, which ends in the same way in all APIs.
 func (w *walker) isCountName(name string) bool {
 	name = tree.Snake(name)
-	return w.recorded && slices.Contains([]string{"input", "output", "total"}, name) ||
+	return w.recorded && slices.Contains([]string{"input", "output", "total", "prompt", "completion", "cached", "tokens_sent", "tokens_received"}, name) ||
 		strings.HasSuffix(name, "_tokens") || strings.HasSuffix(name, "_token_count")
 }

@@ -266,7 +266,9 @@ func (s *spanReader) spanMessage(m map[string]json.RawMessage) llm.Message {
 		parts = append(parts, call)
 	}
 	maps.DeleteFunc(m, func(name string, value json.RawMessage) bool {
-		return strings.HasPrefix(name, "message.contents.") || strings.HasPrefix(name, "message.tool_calls.") || tree.IsNull(value)
+		_, _, isContent := cutIndex(name, "message.contents")
+		_, _, isCall := cutIndex(name, "message.tool_calls")
+		return isContent || isCall || tree.IsNull(value)
 	})
 	role := llm.Role(take(m, "message.role"))
 	if role == llm.RoleTool || role == "function" {

@@ -120,6 +120,7 @@ func (d *spanDocument) read(raw json.RawMessage) {
 			var x tree.Index
 			x.Read(resource)
 			d.other(&x, "scopeSpans", "instrumentationLibrarySpans")
+			d.reportWithout(&x, resource, "resource", "scopeSpans", "instrumentationLibrarySpans")
 			for scope := range d.objects("scopeSpans", x.First("scopeSpans", "instrumentationLibrarySpans")) {
 				d.list(scope, &otlp)
 			}
@@ -142,6 +143,9 @@ func (d *spanDocument) list(list json.RawMessage, form *spanForm) {
 	var x tree.Index
 	x.Read(list)
 	d.other(&x, "spans")
+	if form == &otlp {
+		d.reportWithout(&x, list, "scope", "spans", "instrumentationLibrary")
+	}
 	for raw := range d.objects("spans", x.Member("spans")) {
 		d.add(raw, form)
 	}
@@ -149,6 +153,13 @@ func (d *spanDocument) list(list json.RawMessage, form *spanForm) {
 
 func (d *spanDocument) add(span json.RawMessage, form *spanForm) {
 	d.spans, d.forms = append(d.spans, span), append(d.forms, form)
+}
+
+// reportWithout reports an object that has none of the members that OTLP has, and others.
+func (d *spanDocument) reportWithout(x *tree.Index, object json.RawMessage, names ...string) {
+	if x.First(append(names, "schemaUrl")...) == nil && !message.IsEmpty(object) {
+		d.unread = append(d.unread, fmt.Errorf("the object has no member %q; it has the members %s", names[1], tree.Names(object)))
+	}
 }
 
 // other keeps the members of an object that are not spans.
