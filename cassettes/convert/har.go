@@ -83,6 +83,8 @@ type (
 		Params   []harParam `json:"params,omitempty"`
 		// File is another file, in which Playwright writes the body with content: "attach".
 		File string `json:"_file,omitempty"`
+
+		bytes []byte // of Text, if no other string shares them
 	}
 	harParam struct {
 		harField
@@ -203,17 +205,17 @@ func (e *harEntry) unmarshal(raw []byte) error {
 	var short []byte
 	copied := 0 // of raw
 	d := jsonio.NewValidDec(jsonio.View(raw))
-	var cut func(path ...string) *string // returns the last string at the path; nil if there is none
-	cut = func(path ...string) (text *string) {
+	var cut func(path ...string) []byte // returns the last string at the path; nil if there is none
+	cut = func(path ...string) (text []byte) {
 		switch c := d.Peek(); {
 		case c == '"' && len(path) == 0:
 			short = append(append(short, raw[copied:d.Offset()]...), `""`...)
-			text = new(d.String())
+			text = d.StringBytes()
 			copied = d.Offset()
 		case c == '{' && len(path) > 0:
 			for name := range d.Members() {
 				if name == path[0] {
-					text = cmp.Or(cut(path[1:]...), text)
+					text = or(cut(path[1:]...), text)
 				} else {
 					d.Skip()
 				}
@@ -223,13 +225,13 @@ func (e *harEntry) unmarshal(raw []byte) error {
 		}
 		return text
 	}
-	var sent, got *string
+	var sent, got []byte
 	for name := range d.Members() {
 		switch name {
 		case "request":
-			sent = cmp.Or(cut("postData", "text"), sent)
+			sent = or(cut("postData", "text"), sent)
 		case "response":
-			got = cmp.Or(cut("content", "text"), got)
+			got = or(cut("content", "text"), got)
 		default:
 			d.Skip()
 		}
@@ -237,14 +239,22 @@ func (e *harEntry) unmarshal(raw []byte) error {
 	if json.Unmarshal(append(short, raw[copied:]...), e) != nil {
 		return json.Unmarshal(raw, e) // for the place of the error
 	}
-	restore := func(body *harBody, text *string) {
+	restore := func(body *harBody, text []byte) {
 		if text != nil && body != nil && body.Text != nil && *body.Text == "" {
-			body.Text = text
+			body.Text, body.bytes = new(jsonio.View(text)), text
 		}
 	}
 	restore(e.Request.PostData, sent)
 	restore(&e.Response.Content.harBody, got)
 	return nil
+}
+
+// or returns the first of two texts that is not nil.
+func or(first, second []byte) []byte {
+	if first != nil {
+		return first
+	}
+	return second
 }
 
 func startedAt(text string) time.Time {
@@ -355,6 +365,9 @@ func (c *harBody) body() ([]byte, error) {
 		return base64.StdEncoding.DecodeString(*c.Text)
 	case c.Encoding != "":
 		return nil, fmt.Errorf("unknown encoding %q: want base64", c.Encoding)
+	}
+	if c.bytes != nil {
+		return c.bytes, nil
 	}
 	return []byte(*c.Text), nil
 }

@@ -168,3 +168,29 @@ func TestValidUTF8(t *testing.T) {
 		}
 	})
 }
+
+func TestStringBytesAreOwn(t *testing.T) {
+	for text, want := range map[string]string{`["ab","c"]`: "ab", `[ "a\nb","c"]`: "a\nb", `["","c"]`: "", `["a\nb","\n"]`: "a\nb"} {
+		src := []byte(text)
+		d := NewDec(View(src))
+		d.Array()
+		got := d.StringBytes()
+		if string(got) != want || got == nil {
+			t.Errorf("StringBytes of %s = %q, want %q", text, got, want)
+		}
+		first := false
+		d.More(&first)
+		next := d.String()
+		for i := range got {
+			got[i] = 'x'
+		}
+		_ = append(got, "yy"...)
+		if next != "c" && next != "\n" || string(src) != text {
+			t.Errorf("%s is %s, and the next string is %q, after the first one was changed", text, src, next)
+		}
+	}
+	d := NewDec(`1`)
+	if got := d.StringBytes(); got != nil || d.Err() == nil {
+		t.Errorf("StringBytes of a number = %q, %v", got, d.Err())
+	}
+}

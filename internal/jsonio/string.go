@@ -83,6 +83,20 @@ func (d *Dec) String() string {
 	return d.unescape(from, i)
 }
 
+// StringBytes reads a string as bytes that the caller may change. It returns nil if d has an error.
+func (d *Dec) StringBytes() []byte {
+	d.Peek() // skips white space
+	from := d.i
+	s := d.String()
+	switch {
+	case d.err != nil:
+		return nil
+	case len(s)+len(`""`) == d.i-from: // without escapes, it shares the memory of the JSON
+		return []byte(s)
+	}
+	return Bytes(s)
+}
+
 // Text reads the value of a member written by AppendText, of which key is the
 // name as read: with "_b64" at its end the value is base64.
 func (d *Dec) Text(key string) string {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/looptape/looptape/cassettes/recording"
@@ -233,4 +235,25 @@ func TestTimesAddUp(t *testing.T) {
 	if want := 14 * time.Millisecond; all != want || err != nil {
 		t.Errorf("ten events take %v, want %v: %v\n%s", all, want, err, lines)
 	}
+}
+
+// A stream is split after each empty line with any line ends, and in the same way if none has a carriage return.
+func TestSplitEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		body := rapid.StringOf(rapid.SampledFrom([]rune("\n\nab"))).Draw(t, "body")
+		const last = "\r"
+		var want, got []string
+		for _, ev := range SplitEvents([]byte(body + last)) {
+			want = append(want, strings.TrimSuffix(string(ev), last))
+		}
+		for _, ev := range SplitEvents([]byte(body)) {
+			got = append(got, string(ev))
+		}
+		if n := len(want) - 1; want[n] == "" {
+			want = want[:n]
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("events of %q (-with a last CR +without):\n%s", body, diff)
+		}
+	})
 }

@@ -62,6 +62,16 @@ func EventLines(text []byte) iter.Seq[[]byte] {
 
 // SplitEvents splits a stream after each empty line. The events share memory with body.
 func SplitEvents(body []byte) (events [][]byte) {
+	if bytes.IndexByte(body, '\r') < 0 { // each empty line is two line feeds, which it takes much less time to find
+		for len(body) > 0 {
+			n := bytes.Index(body, []byte("\n\n")) + len("\n\n")
+			if n < len("\n\n") {
+				n = len(body)
+			}
+			events, body = append(events, body[:n]), body[n:]
+		}
+		return events
+	}
 	n, ends := 0, 0 // of the event and of consecutive line ends
 	for line := range EventLines(body) {
 		if n += len(line); line[0] != '\r' && line[0] != '\n' {
