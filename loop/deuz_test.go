@@ -399,6 +399,10 @@ func testDeuzPending(t *testing.T) {
 	if len(of[trace.ToolStart](events))+len(of[trace.ToolEnd](events))+len(of[trace.ToolSkip](events)) != 0 {
 		t.Errorf("events: %s", kinds(events))
 	}
+	var top struct{ ToolCalls []struct{ ToolName string } }
+	if line, err := json.Marshal(&deuz.Result{Result: res}); err != nil || json.Unmarshal(line, &top) != nil || len(top.ToolCalls) != 1 || top.ToolCalls[0].ToolName != "c" {
+		t.Errorf("the JSON of the result: %s, %v", line, err)
+	}
 	// A call of a client tool that cannot be handed over goes back to the model.
 	res, _ = mustRun(t, model(calls(`c{"x"`), text("sorry")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}))
 	if res.Text != "sorry" || res.Pending != nil {

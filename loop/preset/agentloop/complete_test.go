@@ -44,12 +44,16 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, streamed := range []bool{false, true} {
 				w := newWorld(t, c.turns...).agent(agentloop.Config{MaxSteps: c.max})
+				r := (*agentloop.Report)(nil)
 				if streamed {
 					w.stream("go", nil)
-				} else {
-					w.run("go")
+					r = w.last()
+				} else { // AL-22: the response has the content of the last step and the usage of all
+					res := w.run("go")
+					if r = w.last(); res.Text() != r.FinalText || res.Usage.InputTokens != r.TotalUsage.InputTokens {
+						t.Errorf("the response has the text %q and the usage %+v, the report %q and %+v", res.Text(), res.Usage, r.FinalText, r.TotalUsage)
+					}
 				}
-				r := w.last()
 				same(t, fmt.Sprint("streamed: ", streamed), c.want,
 					fmt.Sprintf("%s: %d calls, %d rounds, text %q, usage %d", r.Reason, r.ModelCalls, r.StepCount, r.FinalText, r.TotalUsage.InputTokens))
 			}

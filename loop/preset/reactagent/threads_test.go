@@ -127,19 +127,19 @@ func TestThreadInAnotherProcess(t *testing.T) {
 		}}, text("one"),
 	}
 	first := fake.NewModel(slices.Concat(responses, responses)...)
-	run := func(m *fake.Model, memory *reactagent.Memory, message string) {
+	run := func(m *fake.Model, memory *reactagent.Memory, thread, message string) {
 		a, err := reactagent.New(m, &reactagent.Config{Memory: memory, Config: loop.Config{Clock: fake.NewClock(), Tools: []loop.Tool{tool("a")}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !a.Run(t.Context(), []llm.Message{llm.User(message)}, "t", nil) {
+		if !a.Run(t.Context(), []llm.Message{llm.User(message)}, thread, nil) {
 			t.Fatalf("the run %q failed", message)
 		}
 	}
 	onDisk := func(dir string) *reactagent.Memory { return &reactagent.Memory{Store: &store.Disk{Dir: dir}} }
 	if dir := os.Getenv(processDir); dir != "" {
-		run(first, fileMemory(dir), "first")
-		run(first, onDisk(dir), "first")
+		run(first, fileMemory(dir), "t", "first")
+		run(first, onDisk(dir), "t", "first")
 		return
 	}
 	dir := t.TempDir()
@@ -149,10 +149,10 @@ func TestThreadInAnotherProcess(t *testing.T) {
 		t.Fatalf("the other process: %v\n%s", err, out)
 	}
 	inMemory := &reactagent.Memory{}
-	run(first, inMemory, "first")
+	run(first, inMemory, "t", "first")
 	next := func(memory *reactagent.Memory) []llm.Message {
 		m := fake.NewModel(text("two"), text("two"), text("two"))
-		run(m, memory, "second")
+		run(m, memory, "t", "second")
 		return m.RecordedRequests()[0].Request.Messages
 	}
 	want := next(inMemory)
@@ -163,6 +163,10 @@ func TestThreadInAnotherProcess(t *testing.T) {
 		}
 		if line, _ := json.Marshal(got); strings.Count(string(line), "abc==") != 2 {
 			t.Errorf("%s: the data of the provider is missing: %s", name, line)
+		}
+		other := fake.NewModel(text("three"))
+		if run(other, memory, "another thread", "third"); len(other.RecordedRequests()[0].Request.Messages) != 1 {
+			t.Errorf("%s: another thread begins with messages: %+v", name, other.RecordedRequests()[0].Request.Messages)
 		}
 	}
 }
