@@ -291,24 +291,44 @@ func TestDataInOtherMembersIsReported(t *testing.T) {
 	sample := func(usage string) string {
 		return inspectLog(`{"id":1,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}],"model_usage":` + usage + `}`)
 	}
+	managed := func(agent string) string {
+		return `["client.beta.sessions.create",{"agent":` + agent + `,"id":"s1"}]
+["client.beta.sessions.events.stream",{"type":"user.message","id":"1","processed_at":"t","content":[{"type":"text","text":"q"}]}]
+["client.beta.sessions.events.stream",{"type":"agent.message","id":"2","processed_at":"t","content":[{"type":"text","text":"a"}]}]
+`
+	}
+	langSmith := func(stats string) string {
+		return `[{"id":"r","trace_id":"t","run_type":"llm","start_time":"2026-01-01T00:00:00","feedback_stats":` + stats + `,"inputs":{"messages":[{"role":"user","content":"q"}]},"outputs":{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}}]`
+	}
+	atif := func(agents string) string {
+		return `{"schema_version":"ATIF-v1.7","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"user","message":"q"},{"step_id":2,"source":"agent","message":"a"}],"subagent_trajectories":` + agents + `}`
+	}
 	for file, want := range map[string]string{
-		converse(`{"reasoningText":{"text":"h","signature":"s"}}`):                                                                     "",
-		converse(`{"redactedContent":"AA=="}`):                                                                                         "",
-		converse(`{"thought":{"text":"lost"}}`):                                                                                        `unknown kind "converse.reasoningContent"`,
-		converse(`{"reasoningText":{"value":"lost"}}`):                                                                                 `unknown kind "converse.reasoningContent"`,
-		items(`{"type":"summary_text","text":"h"}`):                                                                                    "",
-		items(`{"type":"summary_text","value":"lost"}`):                                                                                "expected a string at summary[0].text",
-		items(`{"value":{"type":"summary_text","text":"lost"}}`):                                                                       "expected a string at summary[0].text",
-		langfuse(`[{"content":{"parts":[{"text":"a"}]},"finish_reason":"STOP","index":0}]`):                                            "",
-		langfuse(`"[{\"content\":{\"parts\":[{\"text\":\"lost\"}]}}]"`):                                                                "candidates is a string: want a list",
-		langfuse(`[{"content":[{"parts":[{"text":"lost"}]}]}]`):                                                                        "candidates[0].content is a list: want an object",
+		managed(`{"name":"a","system":"s"}`):                                                "",
+		managed(`{"name":"a","system":["lost"]}`):                                           "agent.system: the system prompt is not read",
+		managed(`"lost"`):                                                                   "agent: expected an object",
+		langSmith(`{"right":{"avg":0.5,"n":2}}`):                                            "",
+		langSmith(`{"right":[0.5]}`):                                                        "feedback_stats: expected an object with the statistics of each score",
+		langSmith(`[{"right":{"avg":0.5}}]`):                                                "feedback_stats: expected an object with the statistics of each score",
+		atif(`[]`):                                                                          "",
+		atif(`{"0":{"lost":1}}`):                                                            "subagent_trajectories: expected a list of objects",
+		converse(`{"reasoningText":{"text":"h","signature":"s"}}`):                          "",
+		converse(`{"redactedContent":"AA=="}`):                                              "",
+		converse(`{"thought":{"text":"lost"}}`):                                             `unknown kind "converse.reasoningContent"`,
+		converse(`{"reasoningText":{"value":"lost"}}`):                                      `unknown kind "converse.reasoningContent"`,
+		items(`{"type":"summary_text","text":"h"}`):                                         "",
+		items(`{"type":"summary_text","value":"lost"}`):                                     "expected a string at summary[0].text",
+		items(`{"value":{"type":"summary_text","text":"lost"}}`):                            "expected a string at summary[0].text",
+		langfuse(`[{"content":{"parts":[{"text":"a"}]},"finish_reason":"STOP","index":0}]`): "",
+		langfuse(`"[{\"content\":{\"parts\":[{\"text\":\"lost\"}]}}]"`):                     "candidates is a string: want a list",
+		langfuse(`[{"content":[{"parts":[{"text":"lost"}]}]}]`):                             "candidates[0].content is a list: want an object",
 		ui(`{"type":"tool-invocation","toolInvocation":{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":"r"}}`):    "",
 		ui(`{"type":"tool-invocation","toolInvocation":"{\"state\":\"result\",\"toolCallId\":\"c\",\"toolName\":\"f\",\"args\":{}}"}`): `unknown kind "ai-sdk.tool-invocation"`,
 		openInference(`contents.0.message_content.text":"a","llm.output_messages.0.message.contents.0.message_content.type":"text"`):   "",
-		otlp(`{"scope":{},"spans":[]}`):                                                                                                "",
-		otlp(`{"value":{"spans":[{}]}}`):                                                                                               `the object has no member "spans"; it has the members "value"`,
-		sample(`{"m":{"input_tokens":5,"output_tokens":7,"total_tokens":12}}`):                                                         "",
-		sample(`{"m":{"input_tokens":"many"}}`):                                                                                        "model_usage.m.input_tokens is a string",
+		otlp(`{"scope":{},"spans":[]}`):                                        "",
+		otlp(`{"value":{"spans":[{}]}}`):                                       `the object has no member "spans"; it has the members "value"`,
+		sample(`{"m":{"input_tokens":5,"output_tokens":7,"total_tokens":12}}`): "",
+		sample(`{"m":{"input_tokens":"many"}}`):                                "model_usage.m.input_tokens is a string",
 	} {
 		isReported(t, file, file, want)
 	}

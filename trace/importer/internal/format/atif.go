@@ -66,7 +66,7 @@ type atif struct {
 
 // subagents reads the embedded trajectories.
 func (t *atif) subagents() {
-	for n, raw := range tree.Elements(t.run.Meta["subagent_trajectories"]) {
+	for n, raw := range t.run.Objects("subagent_trajectories", t.run.Meta["subagent_trajectories"]) {
 		sub := Run{Name: "subagent-" + strconv.Itoa(n+1), Line: t.run.Line, Epoch: NoEpoch}
 		d := jsonio.NewDec(jsonio.View(raw))
 		if ATIF(&d, &sub); d.Err() != nil {

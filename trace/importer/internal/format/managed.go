@@ -93,7 +93,11 @@ func (c *managed) create(r *record) (ended []Run) {
 	}
 	t := c.thread("", r.line)
 	t.Name = cmp.Or(r.text("id"), t.Name)
-	system, _ := tree.Text(r.members["agent"], "system")
+	t.reportNotObject("agent", r.members["agent"])
+	system, ok := tree.Text(r.members["agent"], "system")
+	if other := tree.Member(r.members["agent"], "system"); !ok && !message.IsEmpty(other) {
+		t.ReportUnknown("agent.system", "the system prompt is not read: expected a text")
+	}
 	t.Messages = append(t.Messages, message.System(system)...)
 	return ended
 }

@@ -232,6 +232,14 @@ func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.U
 	if !isModel {
 		return unknown, unknown == nil
 	}
+	stats := x.Member("feedback_stats")
+	isWrong := !message.IsEmpty(stats) && !isObject(stats)
+	for _, value := range tree.Members(stats) {
+		isWrong = isWrong || !tree.IsNull(value) && !isObject(value)
+	}
+	if isWrong {
+		report("feedback_stats", "expected an object with the statistics of each score")
+	}
 	inputs, outputs := x.Member("inputs"), x.Member("outputs")
 	if string(outputs) == "{}" {
 		outputs = nil
