@@ -34,6 +34,8 @@ type baselineCase struct {
 	MustPass bool `json:"must_pass,omitempty"`
 	// Scores are the scores of the runs that have one, by metric, in the order of [Result.Rows].
 	Scores map[string][]float64 `json:"scores"`
+	// Findings are the rules that runs of the case break, by metric.
+	Findings map[string][]string `json:"findings,omitempty"`
 }
 
 // Baseline returns the baseline of a result. It marks the cases that old marks or that mustPass
@@ -46,6 +48,9 @@ func (r *Result) Baseline(old *Baseline, mustPass []string) (*Baseline, error) {
 		for _, run := range runs {
 			for metric, value := range run.Scores.All() {
 				c.Scores[metric] = append(c.Scores[metric], value)
+			}
+			for metric, rules := range run.Findings.All() {
+				c.add(metric, rules)
 			}
 		}
 		b.Cases = append(b.Cases, c)
@@ -64,6 +69,16 @@ func (r *Result) Baseline(old *Baseline, mustPass []string) (*Baseline, error) {
 		}
 	}
 	return b, nil
+}
+
+// add adds the rules that a run breaks.
+func (c *baselineCase) add(metric string, rules []string) {
+	if c.Findings == nil {
+		c.Findings = map[string][]string{}
+	}
+	all := append(c.Findings[metric], rules...)
+	slices.Sort(all)
+	c.Findings[metric] = slices.Compact(all)
 }
 
 // marked returns the must-pass cases of a baseline, which may be nil, and more.

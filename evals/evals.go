@@ -30,6 +30,9 @@ type Score struct {
 	Err error
 	// Explanation describes in a few words what was expected and what the run did; may be empty.
 	Explanation string
+	// Findings are the rules that the run breaks, such as INV-04, each once. A [Gate] fails for those
+	// that no run of the case breaks in the baseline.
+	Findings []string
 	// Grading contains the responses of the model that graded the run, or nil.
 	Grading *Grading
 }
@@ -83,7 +86,7 @@ type Scoring struct {
 // scored stores all scores of a run. A metric with two scores gets an error.
 func (r *Row) scored(scores []Score) {
 	values, wrong := map[string]float64{}, map[string]string{}
-	explained, graded := map[string]string{}, map[string]Grading{}
+	explained, graded, found := map[string]string{}, map[string]Grading{}, map[string][]string{}
 	for _, s := range scores {
 		metric := validText(s.Metric)
 		if s.Grading != nil && len(s.Grading.Responses) > 0 {
@@ -94,6 +97,7 @@ func (r *Row) scored(scores []Score) {
 		if err := s.wrong(before || failed); err != nil {
 			delete(values, metric)
 			delete(explained, metric)
+			delete(found, metric)
 			wrong[metric] = cloneText(err.Error())
 			continue
 		}
@@ -101,9 +105,12 @@ func (r *Row) scored(scores []Score) {
 		if s.Explanation != "" {
 			explained[metric] = cloneText(s.Explanation)
 		}
+		for _, rule := range s.Findings {
+			found[metric] = append(found[metric], cloneText(rule))
+		}
 	}
 	r.Scores, r.Errors = newByName(values), newByName(wrong)
-	r.Explanations, r.Gradings = newByName(explained), newByName(graded)
+	r.Explanations, r.Gradings, r.Findings = newByName(explained), newByName(graded), newByName(found)
 }
 
 // wrong returns the reason for a missing value.

@@ -192,12 +192,12 @@ func (j *evaluation) includes(metric string) bool {
 }
 
 func (j *evaluation) cases(base *Baseline, now *Result) {
-	runs, had := map[string][]Row{}, map[string]map[string][]float64{}
+	runs, had := map[string][]Row{}, map[string]*baselineCase{}
 	for _, rows := range now.Cases() {
 		runs[rows[0].Case] = rows
 	}
-	for _, c := range base.Cases {
-		had[c.Case] = c.Scores
+	for i := range base.Cases {
+		had[base.Cases[i].Case] = &base.Cases[i]
 	}
 	names := slices.Collect(maps.Keys(j.must))
 	names = slices.AppendSeq(slices.AppendSeq(names, maps.Keys(had)), maps.Keys(runs))
@@ -209,9 +209,13 @@ func (j *evaluation) cases(base *Baseline, now *Result) {
 			j.found(&Row{Case: name}, KindMissing, "", "the case has no run")
 			continue
 		}
-		j.missing(had[name], rows)
+		before := had[name]
+		if before == nil {
+			before = &baselineCase{}
+		}
+		j.missing(before.Scores, rows)
 		for metric := range j.v.Metrics {
-			j.runs(metric, rows)
+			j.runs(metric, rows, before)
 		}
 		if j.must[name] {
 			j.mustPass(rows)
@@ -238,16 +242,31 @@ func (j *evaluation) missing(had map[string][]float64, runs []Row) {
 	}
 }
 
-// runs records the first run of a case that violates an invariant, and the first with a failed
-// score.
-func (j *evaluation) runs(metric string, runs []Row) {
-	if r := firstFailed(runs, metric); r != nil && metric == InvariantMetric {
+// runs records the first run of a case for each rule that no run breaks in the baseline, and the first
+// with a failed score.
+func (j *evaluation) runs(metric string, runs []Row, before *baselineCase) {
+	known := slices.Clone(before.Findings[metric])
+	for i := range runs {
+		r := &runs[i]
+		fresh := slices.DeleteFunc(slices.Clone(r.Findings.Of(metric)), func(rule string) bool { return slices.Contains(known, rule) })
+		known = append(known, fresh...)
+		if len(fresh) > 0 {
+			j.found(r, KindInvariant, metric, "the run %s breaks %s%s", r.Run, strings.Join(fresh, ", "), explain(r, metric))
+		}
+	}
+	// Score files of earlier versions have no rules.
+	if r := firstFailed(runs, metric); r != nil && metric == InvariantMetric && !r.Findings.Has(metric) && !before.failed(metric) {
 		j.found(r, KindInvariant, metric, "the run %s violates an invariant%s", r.Run, explain(r, metric))
 	}
 	wrong := slices.IndexFunc(runs, func(r Row) bool { return r.Errors.Has(metric) })
 	if wrong >= 0 {
 		j.found(&runs[wrong], KindError, metric, "%s", runs[wrong].Errors.Of(metric))
 	}
+}
+
+// failed reports whether a run of the case has a score below 1.
+func (c *baselineCase) failed(metric string) bool {
+	return slices.ContainsFunc(c.Scores[metric], func(x float64) bool { return x < 1 })
 }
 
 // explain returns the explanation of a score on one line, with a leading colon.

@@ -182,6 +182,54 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestGateRatchet checks that only rules fail which no run of the case breaks in the baseline.
+func TestGateRatchet(t *testing.T) {
+	set := func(runs ...string) *evals.Result { // such as "a INV-01,INV-04"
+		var lines []string
+		for _, run := range runs {
+			name, rules, _ := strings.Cut(run, " ")
+			lines = append(lines, fmt.Sprintf("%s invariants=%d", name, max(0, 1-len(rules))))
+		}
+		r := rowsOf(t, lines...)
+		for i := range r.Rows {
+			_, rules, _ := strings.Cut(runs[r.Rows[i].Line-1], " ")
+			if rules != "" {
+				r.Rows[i].Findings = evals.NewByName(map[string][]string{"invariants": strings.Split(rules, ",")})
+			}
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		base, now []string
+		want      []string
+	}{
+		"the runs of the baseline": {base: []string{"a INV-01,INV-04", "b"}, now: []string{"a INV-01,INV-04", "b"}},
+		"one of them":              {base: []string{"a INV-01,INV-04"}, now: []string{"a INV-04"}},
+		"of another run of a case": {base: []string{"a", "a INV-01", "a INV-04"}, now: []string{"a INV-01,INV-04", "a", "a INV-04"}},
+		"another rule":             {base: []string{"a INV-01"}, now: []string{"a INV-01,INV-04"}, want: []string{"a f:1 the run run-1 breaks INV-04"}},
+		"another case":             {base: []string{"a INV-01", "b"}, now: []string{"a", "b INV-01"}, want: []string{"b f:2 the run run-2 breaks INV-01"}},
+		"a new case":               {base: []string{"a"}, now: []string{"a", "z INV-01"}, want: []string{"z f:2 the run run-2 breaks INV-01"}},
+		"the first run of each rule": {base: []string{"a"}, now: []string{"a INV-01", "a INV-01,INV-04", "a INV-04"}, want: []string{
+			"a f:1 the run run-1 breaks INV-01", "a f:2 the run run-2 breaks INV-04"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := evaluate(t, &evals.Gate{}, baseline(t, set(c.base...)), set(c.now...))
+			var got []string
+			for _, f := range v.Findings {
+				got = append(got, fmt.Sprintf("%s %s:%d %s", f.Case, f.File, f.Line, f.Message))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+	// A score file without rules is compared by its scores.
+	old := rowsOf(t, "a invariants=0")
+	if v := evaluate(t, &evals.Gate{}, baseline(t, old), old); !v.Passed {
+		t.Errorf("without rules: got %v", v.Findings)
+	}
+}
+
 // TestGateResultValues checks the statistics and the cases of a gate result.
 func TestGateResultValues(t *testing.T) {
 	base := baseline(t, rowsOf(t, "a m=1 n=2", "b m=1", "c m=1", "d m=0.5"))

@@ -48,6 +48,9 @@ type Row struct {
 	// Explanations describe, by metric, what was expected and what the run did.
 	Explanations ByName[string] `json:"explanations,omitempty"`
 
+	// Findings are the rules that the run breaks, by metric.
+	Findings ByName[[]string] `json:"findings,omitempty"`
+
 	// Gradings are the responses of models that graded the run, by metric.
 	Gradings ByName[Grading] `json:"gradings,omitempty"`
 
@@ -106,6 +109,12 @@ func (t interner) share(r *Row) {
 	r.Errors.share(t)
 	r.Explanations.share(t)
 	r.Gradings.share(t)
+	r.Findings.share(t)
+	for _, list := range r.Findings {
+		for i := range list.Value {
+			t.one(&list.Value[i])
+		}
+	}
 	r.Calls.share(t)
 }
 

@@ -26,7 +26,7 @@ const (
 	BaselineVersion = 1
 	SuiteVersion    = 2
 	DefaultDrop     = 0.02         // smallest drop that counts for a suite without gate.drop
-	InvariantMetric = "invariants" // metric that is 1 for a run without violations; less fails any gate
+	InvariantMetric = "invariants" // metric that is 1 for a run without violations
 
 	// Kinds of the findings of a gate, in their order.
 	KindDrop      = "drop"         // the mean is significantly worse
@@ -36,7 +36,7 @@ const (
 	KindWorse     = "worse"        // the mean of a case declined; only in JUnit and annotations, next to one of the above
 	KindMustPass  = "must_pass"    // a must-pass case fails
 	KindMissing   = "missing"      // the new runs have no run of a case, or fewer scores
-	KindInvariant = "invariant"    // a run violates an invariant
+	KindInvariant = "invariant"    // a run breaks a rule that no run of the case breaks in the baseline
 	KindError     = "scorer_error" // a score failed
 )
 

@@ -96,7 +96,22 @@ type reply struct {
 	Scores       map[string]json.RawMessage `json:"scores"`
 	Explanation  string                     `json:"explanation"`
 	Explanations map[string]string          `json:"explanations"`
+	Findings     rulesByName                `json:"findings"`
 	Error        string                     `json:"error"`
+}
+
+// rulesByName are the rules that a run breaks: a list for a single score, or lists by name.
+type rulesByName map[string][]string
+
+// UnmarshalJSON reads both forms.
+func (r *rulesByName) UnmarshalJSON(b []byte) error {
+	*r = rulesByName{}
+	var list []string
+	if json.Unmarshal(b, &list) == nil {
+		(*r)[""] = list
+		return nil
+	}
+	return json.Unmarshal(b, (*map[string][]string)(r))
 }
 
 func (s programSettings) ask(ctx context.Context, run *importer.Run) (*reply, error) {
@@ -139,6 +154,11 @@ func (s programSettings) check(r *reply) error {
 	case !named:
 		r.Scores, r.Explanations = map[string]json.RawMessage{"": r.Score}, map[string]string{"": r.Explanation}
 	}
+	for name := range r.Findings {
+		if _, ok := r.Scores[name]; !ok {
+			return fmt.Errorf("invalid output of the program: findings of %q without a score", name)
+		}
+	}
 	for name := range r.Scores {
 		if !slices.Contains(s.Metrics, name) {
 			return fmt.Errorf("invalid output of the program: the score %q is not in the setting metrics", name)
@@ -156,7 +176,7 @@ func (s programSettings) scores(r *reply, failed error) (all []evals.Score) {
 			if raw == nil || string(raw) == "null" {
 				continue
 			}
-			score.Explanation = r.Explanations[name]
+			score.Explanation, score.Findings = r.Explanations[name], slices.Compact(slices.Sorted(slices.Values(r.Findings[name])))
 			if json.Unmarshal(raw, &score.Value) != nil {
 				score.Err = fmt.Errorf("invalid output of the program: the score is not a number: %s", quote(string(raw)))
 			}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -55,31 +56,52 @@ func describeScores(scores []evals.Score) string {
 
 func TestProgram(t *testing.T) {
 	for answer, want := range map[string]string{
-		`{"score":1}`:                          "m 1",
-		`{"score":-0.5,"explanation":"why"}`:   "m -0.5 why",
-		" {\n \"score\" : 1e3\n}\n\n":          "m 1000",
-		`{"score":null}`:                       "",
-		`{"score":0,"explanation":"<b>&é"}`:    "m 0 <b>&é",
-		`{"error":"no key"}`:                   "m error: the program reported: no key",
-		`{"error":"no key","score":1}`:         "m error: the program reported: no key",
-		``:                                     `m error: invalid output of the program: want JSON such as {"score": 1}: there is nothing, in ""`,
-		`NaN`:                                  `m error: invalid output of the program: want JSON such as {"score": 1}: invalid character 'N' looking for beginning of value, in "NaN"`,
-		`{"score":NaN}`:                        `m error: invalid output of the program: want JSON such as {"score": 1}: invalid character 'N'`,
-		`{"score":1} {"score":1}`:              `m error: invalid output of the program: want JSON such as {"score": 1}: unexpected data after the value`,
-		`{"score":1,"why":"x"}`:                `m error: invalid output of the program: want JSON such as {"score": 1}: json: unknown field "why"`,
-		`[1]`:                                  `m error: invalid output of the program: want JSON such as {"score": 1}: expected an object, found array`,
-		`{"score":"1"}`:                        `m error: invalid output of the program: the score is not a number: "\"1\""`,
-		`{"score":1e999}`:                      `m error: invalid output of the program: the score is not a number: "1e999"`,
-		`{}`:                                   "m error: invalid output of the program: want a score or an error: scores by name need the setting metrics",
-		`{"scores":{"m":1}}`:                   "m error: invalid output of the program: want a score or an error",
-		`{"score":1,"scores":{}}`:              "m error: invalid output of the program: want a score or an error",
-		`{"score":1,"explanations":{"m":"x"}}`: "m error: invalid output of the program: want a score or an error",
+		`{"score":1}`:                             "m 1",
+		`{"score":-0.5,"explanation":"why"}`:      "m -0.5 why",
+		" {\n \"score\" : 1e3\n}\n\n":             "m 1000",
+		`{"score":null}`:                          "",
+		`{"score":0,"explanation":"<b>&é"}`:       "m 0 <b>&é",
+		`{"score":0,"findings":["r2","r1","r2"]}`: "m 0",
+		`{"score":0,"findings":{"m":["r1"]}}`:     `m error: invalid output of the program: findings of "m" without a score`,
+		`{"score":0,"findings":"r1"}`:             "m error: invalid output of the program: want JSON",
+		`{"error":"no key"}`:                      "m error: the program reported: no key",
+		`{"error":"no key","score":1}`:            "m error: the program reported: no key",
+		``:                                        `m error: invalid output of the program: want JSON such as {"score": 1}: there is nothing, in ""`,
+		`NaN`:                                     `m error: invalid output of the program: want JSON such as {"score": 1}: invalid character 'N' looking for beginning of value, in "NaN"`,
+		`{"score":NaN}`:                           `m error: invalid output of the program: want JSON such as {"score": 1}: invalid character 'N'`,
+		`{"score":1} {"score":1}`:                 `m error: invalid output of the program: want JSON such as {"score": 1}: unexpected data after the value`,
+		`{"score":1,"why":"x"}`:                   `m error: invalid output of the program: want JSON such as {"score": 1}: json: unknown field "why"`,
+		`[1]`:                                     `m error: invalid output of the program: want JSON such as {"score": 1}: expected an object, found array`,
+		`{"score":"1"}`:                           `m error: invalid output of the program: the score is not a number: "\"1\""`,
+		`{"score":1e999}`:                         `m error: invalid output of the program: the score is not a number: "1e999"`,
+		`{}`:                                      "m error: invalid output of the program: want a score or an error: scores by name need the setting metrics",
+		`{"scores":{"m":1}}`:                      "m error: invalid output of the program: want a score or an error",
+		`{"score":1,"scores":{}}`:                 "m error: invalid output of the program: want a score or an error",
+		`{"score":1,"explanations":{"m":"x"}}`:    "m error: invalid output of the program: want a score or an error",
 	} {
 		s := shell(t, `cat >/dev/null; printf %s "$0"`)
 		s.Command = append(s.Command, answer)
 		wantPrefix(t, answer, programText(t, s, answerRun("x")), want)
 		if want == "" && programText(t, s, answerRun("x")) != "" {
 			t.Errorf("%s: there is a score", answer)
+		}
+	}
+}
+
+// TestProgramFindings checks that the rules are sorted, each once.
+func TestProgramFindings(t *testing.T) {
+	for answer, want := range map[string][]string{
+		`{"score":0,"findings":["r2","r1","r2"]}`: {"r1", "r2"},
+		`{"score":1}`: nil,
+	} {
+		s := shell(t, `cat >/dev/null; printf %s "$0"`)
+		s.Command = append(s.Command, answer)
+		scorer, err := newScorer("m", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := scorer.Score(t.Context(), answerRun("x"))[0].Findings; !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", answer, got, want)
 		}
 	}
 }
@@ -243,7 +265,7 @@ func TestProgramDocument(t *testing.T) {
 func TestOutputSchema(t *testing.T) {
 	schema := resolveSchema(t, "answer-v1")
 	for text, want := range map[string]bool{
-		`{"score":1}`: true, `{"score":null,"explanation":"x"}`: true, `{"scores":{"a":1,"b":null},"explanations":{"a":"x"}}`: true, `{"error":"x"}`: true,
+		`{"score":1}`: true, `{"score":null,"explanation":"x"}`: true, `{"score":0,"findings":["x"]}`: true, `{"scores":{"a":1},"findings":{"a":["x"]}}`: true, `{"score":0,"findings":["x",1]}`: false, `{"scores":{"a":1,"b":null},"explanations":{"a":"x"}}`: true, `{"error":"x"}`: true,
 		`{}`: false, `{"score":"1"}`: false, `{"scores":{"a":"1"}}`: false, `{"score":1,"scores":{}}`: false, `{"error":""}`: false, `{"score":1,"why":"x"}`: false,
 	} {
 		var v any

@@ -2,6 +2,7 @@ package scorers
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -92,10 +94,10 @@ func (s invariantsSettings) scorer() (scoreFunc, error) {
 			return nil, fmt.Errorf("unknown invariant %q in ignore: want an id such as INV-01", id)
 		}
 	}
-	return single(func(run *importer.Run) (float64, string, error) {
+	return func(_ context.Context, run *importer.Run) []evals.Score {
 		found, err := violations(run)
 		if err != nil {
-			return 0, "", fmt.Errorf("the run cannot be checked completely: %w", err)
+			return []evals.Score{{Err: fmt.Errorf("the run cannot be checked completely: %w", err)}}
 		}
 		found = slices.DeleteFunc(found, func(v check.Violation) bool {
 			return v.Suppressed != "" || slices.Contains(s.Ignore, v.Invariant)
@@ -103,16 +105,17 @@ func (s invariantsSettings) scorer() (scoreFunc, error) {
 		notes := slices.Clone(found)
 		found = slices.DeleteFunc(found, func(v check.Violation) bool { return v.Note && !s.Strict })
 		if len(found) == 0 && len(notes) > 0 {
-			return pass("only notes, such as %s: %s", notes[0].Invariant, notes[0].Message)
+			return []evals.Score{{Value: 1, Explanation: fmt.Sprintf("only notes, such as %s: %s", notes[0].Invariant, notes[0].Message)}}
 		} else if len(found) == 0 {
-			return pass("no violation")
+			return []evals.Score{{Value: 1, Explanation: "no violation"}}
 		}
 		ids := map[string]bool{}
 		for _, v := range found {
 			ids[v.Invariant] = true
 		}
-		return fail("%s: %s", strings.Join(slices.Sorted(maps.Keys(ids)), ", "), found[0].Message)
-	}), nil
+		rules := slices.Sorted(maps.Keys(ids))
+		return []evals.Score{{Explanation: fmt.Sprintf("%s: %s", strings.Join(rules, ", "), found[0].Message), Findings: rules}}
+	}, nil
 }
 
 func violations(run *importer.Run) ([]check.Violation, error) {

@@ -2,6 +2,7 @@ package scorers
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -101,6 +102,9 @@ func TestInvariants(t *testing.T) {
 	broken := messagesRun(nil, llm.User("Go"), llm.ToolResults(llm.ToolResult{ID: "a"}))
 	wantPrefix(t, "a list that holds", scoreText(t, "invariants", ``, answerRun("x")), "1 no violation")
 	wantPrefix(t, "a broken list", scoreText(t, "invariants", ``, broken), "0 INV-01: a result is for the call")
+	if scorer, err := newScorer("invariants", invariantsSettings{}); err != nil || !slices.Equal(scorer.Score(t.Context(), broken)[0].Findings, []string{"INV-01"}) {
+		t.Errorf("got the error %v, or other findings than INV-01", err)
+	}
 	wantPrefix(t, "an ignored one", scoreText(t, "invariants", `{"ignore":["INV-01"]}`, broken), "1 ")
 	again := llm.ToolCall{ID: "a", Name: "f"}
 	reused := messagesRun(nil, llm.User("Go"), llm.Assistant(again), llm.ToolResults(llm.ToolResult{ID: "a"}), llm.Assistant(again), llm.ToolResults(llm.ToolResult{ID: "a"}))
