@@ -249,12 +249,17 @@ func (c *Change) classify(base, other *stats.Sample) error {
 	slices.Sort(c.Regressed)
 	slices.Sort(c.Fixed)
 	c.Discordant = &discordant{len(c.Regressed), len(c.Fixed)}
-	if base.Clusters() < base.Len() || other.Len() > c.Pairs {
-		return nil // McNemar's test assumes independent runs
+	if !mcnemar(base, other) {
+		return nil
 	}
 	exact, midP, err := stats.McNemar(len(c.Regressed), len(c.Fixed))
 	c.P.McNemarExact, c.P.McNemarMidP = &exact, &midP
 	return err
+}
+
+// mcnemar reports whether McNemar's test is valid: for independent single runs that pass or fail.
+func mcnemar(base, other *stats.Sample) bool {
+	return binary(base) && binary(other) && base.Clusters() == base.Len() && other.Len() == base.Len()
 }
 
 // binary reports whether all values are 0 or 1.

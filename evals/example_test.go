@@ -135,7 +135,7 @@ func ExampleResult_Power() {
 	fmt.Println("required cases:", *power.Metrics["reward"].Same.Needed)
 	// Output:
 	// existing cases: 3
-	// required cases: 787
+	// required cases: 521
 }
 
 // A suite file names recordings, scorers and the baseline.

@@ -33,7 +33,7 @@ type requirements struct {
 type sizes struct {
 	Cases int `json:"cases"` // existing cases
 	// Detectable is the smallest difference that the existing cases detect; nil if they are too
-	// few.
+	// few to detect any possible one.
 	Detectable *float64 `json:"detectable"`
 	// Needed is the number of cases that detect the difference; nil means more than
 	// stats.MaxCases clusters.
@@ -88,21 +88,57 @@ func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (n
 		e, _ := s.Cluster() // 0 for one cluster
 		return e.SE * e.SE
 	}
-	return requirements{
-		Same:      n.sizes(difference, square(difference), test),
-		Different: n.sizes(difference, square(b.CaseMeans())+square(o.CaseMeans()), test),
-	}, nil
+	largest := math.Inf(1)
+	if binary(b) && binary(o) {
+		largest = 1
+	}
+	need = requirements{
+		Same:      n.sizes(difference, square(difference), largest, test),
+		Different: n.sizes(difference, square(b.CaseMeans())+square(o.CaseMeans()), largest, test),
+	}
+	if changed := discordantShare(b, o, difference); changed > 0 {
+		need.Same, err = n.paired(difference.Cases(), changed, test)
+	}
+	return need, err
 }
 
-// sizes returns the sizes for cases whose mean has this squared error; nil if it is 0.
-func (n *PowerReport) sizes(cases *stats.Sample, square float64, test stats.Test) *sizes {
+// discordantShare returns the share of the cases that change where [Result.Compare] uses McNemar's test, or
+// else 0.
+func discordantShare(base, other, difference *stats.Sample) float64 {
+	if !mcnemar(base, other) {
+		return 0
+	}
+	changed := 0.0
+	for _, r := range difference.Rows() {
+		changed += math.Abs(r.Value)
+	}
+	return changed / float64(difference.Cases())
+}
+
+// paired returns the sizes of McNemar's test if this share of the cases changes.
+func (n *PowerReport) paired(cases int, changed float64, test stats.Test) (*sizes, error) {
+	s := &sizes{Cases: cases}
+	p := stats.Changing(changed, n.Difference)
+	find, ok, err := p.Detectable(cases, test)
+	if ok {
+		s.Detectable = &find
+	}
+	if needed, err := p.CasesNeeded(test); err == nil {
+		s.Needed = &needed
+	}
+	return s, err
+}
+
+// sizes returns the sizes for cases whose mean has this squared error and this largest possible
+// difference; nil if the error is 0.
+func (n *PowerReport) sizes(cases *stats.Sample, square, largest float64, test stats.Test) *sizes {
 	if square == 0 {
 		return nil
 	}
 	clusters := cases.Clusters()
 	variance := square * float64(clusters)
 	s := &sizes{Cases: cases.Cases()}
-	if find, err := stats.DetectableDifference(clusters, variance, test); err == nil {
+	if find, err := stats.DetectableDifference(clusters, variance, test); err == nil && find <= largest {
 		s.Detectable = &find
 	}
 	if needed, err := stats.CasesNeeded(n.Difference, variance, test); err == nil {

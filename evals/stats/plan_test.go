@@ -1,0 +1,145 @@
+package stats_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/looptape/looptape/evals/stats"
+)
+
+// TestPlanFindsDifference draws the planned number of pairs: McNemar's mid-p test finds the difference
+// with the planned power, and not with much more.
+func TestPlanFindsDifference(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, p := range []stats.PairedRates{{OnlyBase: 0.1, OnlyOther: 0.2}, {OnlyBase: 0.05, OnlyOther: 0}, {OnlyBase: 0.02, OnlyOther: 0.3}, {OnlyBase: 0.3, OnlyOther: 0.25}} {
+		n := must(p.CasesNeeded(stats.Test{}))(t)
+		found := 0
+		const plans = 4000
+		for range plans {
+			changed := distuv.Binomial{N: float64(n), P: p.OnlyBase + p.OnlyOther, Src: rng}.Rand()
+			lost := int(changed)
+			if p.OnlyOther > 0 && changed > 0 {
+				lost = int(distuv.Binomial{N: changed, P: p.OnlyBase / (p.OnlyBase + p.OnlyOther), Src: rng}.Rand())
+			}
+			won := int(changed) - lost
+			_, midP, err := stats.McNemar(lost, won)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if midP < 0.05 && (lost > won) == (p.OnlyBase > p.OnlyOther) {
+				found++
+			}
+		}
+		if power := float64(found) / plans; power < 0.78 || power > 0.86 {
+			t.Errorf("%+v: %d cases have the power %.3f", p, n, power)
+		}
+	}
+}
+
+// TestPlanExact compares with the sum over all outcomes of a few cases.
+func TestPlanExact(t *testing.T) {
+	p, n := stats.PairedRates{OnlyBase: 0.1, OnlyOther: 0.6}, 12
+	choose := func(n, k int) float64 { return math.Exp(logChoose(n, k)) }
+	power := 0.0
+	for lost := range n + 1 {
+		for won := range n + 1 - lost {
+			_, midP, err := stats.McNemar(lost, won)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if midP < 0.05 && won > lost {
+				power += choose(n, lost) * choose(n-lost, won) * math.Pow(0.1, float64(lost)) * math.Pow(0.6, float64(won)) * math.Pow(0.3, float64(n-lost-won))
+			}
+		}
+	}
+	// The cases are enough for a power just below, and not for one just above.
+	if got := must(p.CasesNeeded(stats.Test{Power: power - 1e-6}))(t); got > n {
+		t.Errorf("a power of %.4f needs %d cases, want %d at most", power, got, n)
+	}
+	if got := must(p.CasesNeeded(stats.Test{Power: power + 1e-6}))(t); got <= n {
+		t.Errorf("a power above %.4f needs %d cases, want more than %d", power, got, n)
+	}
+}
+
+// TestPlanDetectable checks that what cases find is what they are needed for, and no impossible value.
+func TestPlanDetectable(t *testing.T) {
+	d, ok, err := stats.Changing(0.3, 0.1).Detectable(200, stats.Test{})
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if n := must(stats.Changing(0.3, d*1.001).CasesNeeded(stats.Test{}))(t); n > 220 || n < 190 {
+		t.Errorf("a difference of %v needs %d cases, want about 200", d, n)
+	}
+	if d, ok, err := stats.Changing(0.3, 0.1).Detectable(4, stats.Test{}); ok || err != nil {
+		t.Errorf("four cases: got %v, %v, want none", d, err)
+	}
+	if d, ok, err := stats.Changing(0.3, 0.1).Detectable(5, stats.Test{}); !ok || d > 1 || err != nil {
+		t.Errorf("five cases: got %v, %v, %v", d, ok, err)
+	}
+}
+
+// TestPlannedRates draws cases with rates of a beta distribution.
+func TestPlannedRates(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ rate, icc, difference float64 }{{0.8, 0.5, -0.1}, {0.3, 0.2, 0.2}, {0.9, 0.7, -0.9}} {
+		k := 1/c.icc - 1
+		rates := distuv.Beta{Alpha: c.rate * k, Beta: (1 - c.rate) * k, Src: rng}
+		var lost, won, sum, square float64
+		const cases, trials = 100_000, 3
+		for range cases {
+			x := rates.Rand()
+			y := x * (1 + c.difference/c.rate)
+			if c.difference > 0 {
+				y = 1 - (1-x)*(1-c.difference/(1-c.rate))
+			}
+			lost += x * (1 - y)
+			won += y * (1 - x)
+			d := 0.0
+			for range trials {
+				d += (flip(rng, y) - flip(rng, x)) / trials
+			}
+			sum += d
+			square += d * d
+		}
+		p := must(stats.PlannedRates(c.rate, c.icc, c.difference))(t)
+		near(t, "shares", []float64{p.OnlyBase, p.OnlyOther}, []float64{lost / cases, won / cases}, 0.01)
+		near(t, "variance", must(stats.PlannedVariance(c.rate, c.icc, c.difference, trials))(t), square/cases-sum/cases*sum/cases, 0.03)
+	}
+	// Without a correlation all cases have the same rate; with a full one, cases only get worse.
+	p := must(stats.PlannedRates(0.5, 0, -0.25))(t)
+	near(t, "no correlation", p, stats.PairedRates{OnlyBase: 0.375, OnlyOther: 0.125}, 1e-12)
+	p = must(stats.PlannedRates(0.5, 1, -0.25))(t)
+	near(t, "full correlation", p, stats.PairedRates{OnlyBase: 0.25}, 1e-12)
+}
+
+func TestPlanRefuses(t *testing.T) {
+	for want, c := range map[string][3]float64{
+		"rate 0:":                         {0, 0.5, 0.1},
+		"rate 1:":                         {1, 0.5, -0.1},
+		"icc 2:":                          {0.5, 2, 0.1},
+		"a change of 0 of the rate 0.5":   {0.5, 0.5, 0},
+		"a change of 0.3 of the rate 0.8": {0.8, 0.5, 0.3},
+		"a change of -0.9":                {0.8, 0.5, -0.9},
+	} {
+		_, err := stats.PlannedRates(c[0], c[1], c[2])
+		fails(t, fmt.Sprint(c), err, want)
+		_, err = stats.PlannedVariance(c[0], c[1], c[2], 1)
+		fails(t, fmt.Sprint(c), err, want)
+	}
+	_, err := stats.PlannedVariance(0.5, 0.5, 0.1, 0)
+	fails(t, "trials", err, "0 trials")
+	_, err = stats.PairedRates{OnlyBase: 0.1, OnlyOther: 0.1}.CasesNeeded(stats.Test{})
+	fails(t, "no difference", err, "want different shares")
+	_, err = stats.PairedRates{OnlyBase: 0.9, OnlyOther: 0.2}.CasesNeeded(stats.Test{})
+	fails(t, "more than all", err, "together at most 1")
+	_, err = stats.PairedRates{OnlyBase: 0.1, OnlyOther: 0.2}.CasesNeeded(stats.Test{Power: 0.01})
+	fails(t, "power", err, "the power above the level")
+	_, err = stats.PairedRates{OnlyBase: 0.3, OnlyOther: 0.3001}.CasesNeeded(stats.Test{})
+	fails(t, "too small", err, "more than 1000000")
+	_, _, err = stats.PairedRates{OnlyBase: 0.1, OnlyOther: 0.2}.Detectable(0, stats.Test{})
+	fails(t, "no case", err, "from 1 to 1000000")
+}
