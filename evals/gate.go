@@ -187,8 +187,8 @@ type evaluation struct {
 	base, now *Result
 }
 
-func (j *evaluation) includes(metric string) bool {
-	return len(j.Metrics) == 0 || slices.Contains(j.Metrics, metric)
+func (g *Gate) includes(metric string) bool {
+	return len(g.Metrics) == 0 || slices.Contains(g.Metrics, metric)
 }
 
 func (j *evaluation) cases(base *Baseline, now *Result) {

@@ -85,8 +85,7 @@ func (j *evaluation) test(m *metricResult, metric string, base, now *stats.Sampl
 // usualPower is the probability of finding [metricResult.SmallestDrop].
 const usualPower = 0.8
 
-// power computes what the gate finds, from how the runs of each case vary in both sets. With several
-// metrics, the level is that of the smallest of their probabilities.
+// power computes what the gate finds, from how the runs of each case vary in both sets.
 func (j *evaluation) power(m *metricResult, metric string, metrics int, base, now *stats.Sample) error {
 	runs := [2]map[string]int{base.Epochs(), now.Epochs()}
 	s, err := stats.NewSimulator(base, now, func(name string) (int, int) { return runs[0][name], runs[1][name] })
@@ -96,7 +95,7 @@ func (j *evaluation) power(m *metricResult, metric string, metrics int, base, no
 	if err != nil {
 		return err
 	}
-	t := stats.DropTest{Alpha: j.alpha() / float64(metrics), Least: j.Drop, Rise: j.lower(metric)}
+	t := j.dropTest(metric, metrics)
 	r := stats.Resampling{Resamples: powerSimulations, Seed: j.Seed}
 	drop, ok, err := s.Smallest(t, usualPower, r)
 	if ok {
@@ -110,16 +109,29 @@ func (j *evaluation) power(m *metricResult, metric string, metrics int, base, no
 	return err
 }
 
+// dropTest returns the test of a metric, one of several. The level is that of the smallest of their
+// probabilities.
+func (g *Gate) dropTest(metric string, metrics int) stats.DropTest {
+	t := stats.DropTest{Alpha: g.alpha() / float64(metrics), Least: g.Drop, Rise: g.lower(metric)}
+	if most, ok := setting(g.MaxDrop, metric); ok {
+		t.Most = &most
+	}
+	if worst, ok := g.floor(metric); ok {
+		t.Worst = &worst
+	}
+	return t
+}
+
 // powerSimulations is the number of simulations for a power: its standard error is at most 0.025.
 const powerSimulations = 400
 
-func (j *evaluation) alpha() float64 {
+func (g *Gate) alpha() float64 {
 	const usual = 0.05
-	return cmp.Or(j.Alpha, usual)
+	return cmp.Or(g.Alpha, usual)
 }
 
 // lower reports whether less is better.
-func (j *evaluation) lower(metric string) bool { return slices.Contains(j.Lower, metric) }
+func (g *Gate) lower(metric string) bool { return slices.Contains(g.Lower, metric) }
 
 // decline returns by how much a metric got worse.
 func (j *evaluation) decline(metric string, difference float64) float64 {
@@ -190,7 +202,7 @@ func (j *evaluation) report(metric string, m *metricResult) error {
 			found(KindPower, "the gate finds a drop of %v with a probability of %.2f, less than require_power %v: use more runs or cases", j.Detect, *m.Power, j.RequirePower)
 		}
 	}
-	return j.floor(metric, found)
+	return j.worst(metric, found)
 }
 
 // setting returns the setting of a metric, or else of all.
@@ -202,12 +214,18 @@ func setting(by map[string]float64, metric string) (float64, bool) {
 	return x, ok
 }
 
-// floor compares the mean of all new cases with the worst that passes.
-func (j *evaluation) floor(metric string, found func(kind, format string, args ...any)) error {
-	least, ok := j.Min[metric]
-	if !ok && !j.lower(metric) {
-		least, ok = j.Min[""]
+// floor returns the worst mean of a metric that passes.
+func (g *Gate) floor(metric string) (float64, bool) {
+	if x, ok := g.Min[metric]; ok {
+		return x, true
 	}
+	x, ok := g.Min[""]
+	return x, ok && !g.lower(metric)
+}
+
+// worst compares the mean of all new cases with the worst that passes.
+func (j *evaluation) worst(metric string, found func(kind, format string, args ...any)) error {
+	least, ok := j.floor(metric)
 	if !ok {
 		return nil
 	}

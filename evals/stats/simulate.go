@@ -10,11 +10,14 @@ import (
 )
 
 // DropTest finds a mean that got worse: the difference is Least or more, and its probability by
-// [Within] is below Alpha.
+// [Within] is below Alpha; or the difference is more than Most; or the mean of the other sample is
+// worse than Worst.
 type DropTest struct {
-	Alpha float64 // one-sided level; 0 means 0.05
-	Least float64 // smallest change that counts
-	Rise  bool    // a higher mean is worse
+	Alpha float64  // one-sided level; 0 means 0.05
+	Least float64  // smallest change that counts
+	Most  *float64 // nil: no limit
+	Worst *float64 // nil: no limit
+	Rise  bool     // a higher mean is worse
 }
 
 func (t DropTest) alpha() float64 { return cmp.Or(t.Alpha, 0.05) }
@@ -31,7 +34,11 @@ func (t DropTest) worse(difference float64) float64 {
 func (t DropTest) finds(s strata, cases int) bool {
 	// A simulation computes many tests, therefore each is normal where an exact one takes longer than this.
 	const operations, assignments = 2e5, 2e3
-	if t.worse(s.difference()/float64(cases)) < t.Least-rounding {
+	change := t.worse(s.difference() / float64(cases))
+	if t.Most != nil && change > *t.Most+rounding || t.Worst != nil && t.worse(s.other()/float64(cases)-*t.Worst) > rounding {
+		return true
+	}
+	if change < t.Least-rounding {
 		return false
 	}
 	s = s.varying()
@@ -221,22 +228,46 @@ func (s *Simulator) most(t DropTest) float64 {
 // alarm. It returns an error for a drop that is impossible.
 func (s *Simulator) Power(t DropTest, drop float64, r Resampling) (float64, error) {
 	draws, rng, err := r.start()
+	if err == nil {
+		err = s.possible(t, drop)
+	}
 	if err != nil {
 		return 0, err
 	}
-	if !(drop >= 0 && drop <= s.most(t)) {
-		return 0, fmt.Errorf("a drop of %v of a mean of %.4g: want 0 to %.4g", drop, s.mean, s.most(t))
-	}
-	if len(s.cases) >= manyCases {
+	if len(s.cases) >= manyCases && t.Worst == nil {
 		return s.normalPower(t, drop), nil
 	}
+	return s.share(t, drop, draws, rng), nil
+}
+
+// Simulate is like [Simulator.Power], always by simulations.
+func (s *Simulator) Simulate(t DropTest, drop float64, r Resampling) (float64, error) {
+	draws, rng, err := r.start()
+	if err == nil {
+		err = s.possible(t, drop)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.share(t, drop, draws, rng), nil
+}
+
+// share returns the share of simulations in which the test finds the drop.
+func (s *Simulator) share(t DropTest, drop float64, draws int, rng *rand.Rand) float64 {
 	found := 0
 	for range draws {
 		if t.finds(s.draw(t, drop, rng), len(s.cases)) {
 			found++
 		}
 	}
-	return float64(found) / float64(draws), nil
+	return float64(found) / float64(draws)
+}
+
+func (s *Simulator) possible(t DropTest, drop float64) error {
+	if drop >= 0 && drop <= s.most(t) {
+		return nil
+	}
+	return fmt.Errorf("a drop of %v of a mean of %.4g: want 0 to %.4g", drop, s.mean, s.most(t))
 }
 
 // Smallest returns the smallest drop that the test finds with this probability. ok is false if it
@@ -323,6 +354,9 @@ func (s *Simulator) normalPower(t DropTest, drop float64) float64 {
 	}
 	k := float64(len(s.cases))
 	needed := max(t.Least, -distuv.UnitNormal.Quantile(t.alpha())*math.Sqrt(assigned)/k)
+	if t.Most != nil {
+		needed = min(needed, *t.Most)
+	}
 	return distuv.UnitNormal.CDF((drop - needed) / max(math.Sqrt(actual)/k, rounding))
 }
 

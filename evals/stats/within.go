@@ -117,6 +117,11 @@ func (c stratum) variance() float64 {
 
 func itself(x float64) float64 { return x }
 
+// other returns the sum of the means of the runs in the other sample.
+func (s strata) other() float64 {
+	return total(s, func(c stratum) float64 { _, other := c.means(); return other })
+}
+
 func (s strata) difference() float64 { return total(s, stratum.difference) }
 
 // rounding is the part of the sum of all distances by which equal sums may differ.

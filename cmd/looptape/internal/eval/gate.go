@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +26,7 @@ type gateFlags struct {
 
 	rows                      rowFlags
 	baseline, junit, markdown string
-	update                    bool
+	update, simulate          bool
 }
 
 func newGate(w *cli.World) *cobra.Command {
@@ -54,7 +56,10 @@ bytes.
 
 The column FINDS is the smallest drop that the gate finds with a probability of
 0.8, given how the runs of each case vary: a smaller one can pass. With several
-runs of each case, it finds smaller drops.
+runs of each case, it finds smaller drops. --update prints how much smaller.
+--simulate needs the baseline only. It simulates 10,000 gates of runs that vary
+as those of the baseline, and prints the share that fails though nothing has
+changed, and though the mean fell.
 
 ` + evalFiles + `
 
@@ -62,8 +67,13 @@ runs of each case, it finds smaller drops.
 
 Exit status: 0 if the gate passed; 1 if not; else 2 if a record could not be
 read.`,
-		Example: "  looptape eval gate --baseline baseline.json --update runs/\n  looptape eval gate --baseline baseline.json --junit gate.xml runs/\n  looptape eval gate eval.yaml",
-		Args:    cli.NeedFiles,
+		Example: "  looptape eval gate --baseline baseline.json --update runs/\n  looptape eval gate --baseline baseline.json --junit gate.xml runs/\n  looptape eval gate eval.yaml\n  looptape eval gate --baseline baseline.json --simulate",
+	}
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if simulate, _ := c.Flags().GetBool("simulate"); simulate && len(args) == 0 {
+			return nil // the baseline is enough
+		}
+		return cli.NeedFiles(c, args)
 	}
 	format := cli.FormatFlag(c, "table", "json", "junit", "markdown", "github")
 	seed := seedFlag(c)
@@ -72,6 +82,7 @@ read.`,
 	f := c.Flags()
 	f.StringVar(&g.baseline, "baseline", "", "baseline `file`")
 	f.BoolVar(&g.update, "update", false, "replace the baseline")
+	f.BoolVar(&g.simulate, "simulate", false, "simulate gates of runs like those of the baseline: false alarms, and the drops that are found")
 	f.Float64Var(&g.Alpha, "alpha", 0.05, "significance level: the probability of a false alarm")
 	f.Float64Var(&g.Drop, "drop", 0.02, "smallest drop of a mean that fails")
 	f.Float64Var(&g.Detect, "detect", 0, "a drop that the gate must be able to find; see --require-power")
@@ -89,6 +100,9 @@ read.`,
 		if err := cmp.Or(byMetric("max-drop", maxDrop, &g.MaxDrop), byMetric("min", least, &g.Min)); err != nil {
 			return err
 		}
+		if g.simulate && len(args) == 0 {
+			return simulate(w, &g, *format)
+		}
 		set, err := g.rows.set(w, args, false)
 		if err != nil {
 			return err
@@ -100,6 +114,9 @@ read.`,
 			if err := w.CheckOutputs(g.baseline); err != nil {
 				return err
 			}
+		}
+		if g.simulate {
+			return simulate(w, &g, *format)
 		}
 		r, err := scoreSet(c.Context(), w, set)
 		if err != nil {
@@ -210,8 +227,84 @@ func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
 	if err := w.Output(g.baseline, b.Write); err != nil {
 		return err
 	}
+	p, err := g.Plan(b, 0)
+	if err != nil {
+		return err
+	}
 	w.ResultLine(fmt.Sprintf("%s of %s: written to %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), g.baseline), true)
+	printSmallest(w, p)
 	return nil
+}
+
+// gateSimulations is the number of simulations of --simulate.
+const gateSimulations = 10_000
+
+// simulate prints the false alarms and the power of a gate.
+func simulate(w *cli.World, g *gateFlags, format string) error {
+	if g.baseline == "" {
+		return errors.New("missing baseline: set --baseline FILE, or the key baseline of a suite")
+	}
+	base, err := readBaseline(g.baseline)
+	if err != nil {
+		return err
+	}
+	p, err := g.Plan(base, gateSimulations)
+	if err != nil {
+		return err
+	}
+	if len(p.Metrics) == 0 {
+		return fmt.Errorf("%s: no metric whose runs show how they vary: write the baseline with two runs of each case", g.baseline)
+	}
+	return cli.Report(w, format, p, []evals.Unreadable(nil), func() string {
+		header := []string{"metric", "cases", "runs", "false alarms"}
+		var rows [][]string
+		drops := map[float64]bool{}
+		for _, m := range p.Metrics {
+			for _, d := range m.Power {
+				drops[d.Drop] = true
+			}
+		}
+		for _, d := range slices.Sorted(maps.Keys(drops)) {
+			header = append(header, fmt.Sprintf("drop %v", d))
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Metrics)) {
+			m := p.Metrics[name]
+			row := []string{name, strconv.Itoa(m.Cases), strconv.Itoa(m.Runs), fmt.Sprintf("%.4f", *m.FalseAlarms)}
+			for _, d := range slices.Sorted(maps.Keys(drops)) {
+				cell := "" // impossible
+				for _, p := range m.Power {
+					if p.Drop == d {
+						cell = fmt.Sprintf("%.4f", p.Power)
+					}
+				}
+				row = append(row, cell)
+			}
+			rows = append(rows, row)
+		}
+		w.Table(header, rows)
+		printSmallest(w, p)
+		return fmt.Sprintf("%d simulations of runs like those of %s", p.Simulations, g.baseline)
+	}, nil)
+}
+
+// printSmallest prints the smallest drops that a gate finds.
+func printSmallest(w *cli.World, p *evals.GatePlan) {
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(p.Metrics)) {
+		for _, d := range p.Metrics[name].Smallest {
+			runs, drop := "as in the baseline", "none"
+			if d.Runs > 0 {
+				runs = strconv.Itoa(d.Runs)
+			}
+			if d.Drop != nil {
+				drop = tabular.Value(d.Drop)
+			}
+			rows = append(rows, []string{name, runs, drop})
+		}
+	}
+	if len(rows) > 0 {
+		w.Table([]string{"metric", "runs of each case", "finds"}, rows)
+	}
 }
 
 // printGateResult prints the result of a gate and returns the exit status.
