@@ -122,8 +122,8 @@ func (g *Gate) dropTest(metric string, metrics int) stats.DropTest {
 	return t
 }
 
-// powerSimulations is the number of simulations for a power: its standard error is at most 0.025.
-const powerSimulations = 400
+// powerSimulations is the number of simulations for a power: its standard error is at most 0.032.
+const powerSimulations = 250
 
 func (g *Gate) alpha() float64 {
 	const usual = 0.05

@@ -277,7 +277,7 @@ func (s *Simulator) Smallest(t DropTest, power float64, r Resampling) (drop floa
 	if p, err := s.Power(t, high, r); err != nil || p < power {
 		return 0, false, err
 	}
-	const digits = 12 // binary; the simulations are not more exact
+	const digits = 9 // binary; the simulations are not more exact
 	for range digits {
 		mid := (low + high) / 2
 		p, err := s.Power(t, mid, r)
