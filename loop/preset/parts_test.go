@@ -64,7 +64,7 @@ func TestPartsOtherOptions(t *testing.T) {
 	}{
 		{
 			name: "calls that an earlier run has left", in: loop.Input{Messages: []llm.Message{llm.User("go"), left}, Resume: &loop.Resume{Of: "r0"}},
-			turns: []fake.Response{{Text: "x"}},
+			turns: []fake.Response{{Text: "x"}, {Text: "x"}}, // the deep agent first asks for other arguments of c1
 			want: map[string][]string{
 				"deuz":       {"step-start", "tool-result c1!", "tool-result c2", "text-delta", "step-finish", "finish"},
 				"agentier":   {"onToolCall", "onToolResult", "onComplete"},
