@@ -167,7 +167,7 @@ func (h hardSetting) draw(t tb, rng *rand.Rand) (base, other *stats.Sample) {
 }
 
 // TestHardSettings measures, for few cases and for rates near 0 and 1, how many of the intervals that
-// the tables show contain the truth, and how many tests find a change where there is none. It logs the table of
+// the tables show contain the truth, and how many tests find a change without one. It logs the table of
 // docs/statistics.md.
 func TestHardSettings(t *testing.T) {
 	t.Parallel()
