@@ -119,12 +119,15 @@ func twin(o *scenario.Result) string {
 func testDeuzPredicateInput(t *testing.T) {
 	var seen []string
 	spy := func(_ context.Context, s *loop.StepInfo) (bool, error) {
-		last := s.Steps[len(s.Steps)-1]
-		seen = append(seen, fmt.Sprintf("%d steps, count %d, last %s=%s", len(s.Steps), len(s.Steps), last.Calls[0].Name, last.Results[0].Text()))
+		all := ""
+		for _, step := range s.Steps {
+			all += fmt.Sprintf(" %d %s=%s", step.Index, step.Calls[0].Name, step.Results[0].Text())
+		}
+		seen = append(seen, all)
 		return false, nil
 	}
-	mustRun(t, model(calls("a#1"), calls("b#2"), text("x")), deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{{Stop: spy}}}))
-	if diff := cmp.Diff([]string{"1 steps, count 1, last a={}", "2 steps, count 2, last b={}"}, seen); diff != "" {
+	mustRun(t, model(calls("a#1"), calls("b#2"), calls("a#3"), text("x")), deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{{Stop: spy}}}))
+	if diff := cmp.Diff([]string{" 0 a={}", " 0 a={} 1 b={}", " 0 a={} 1 b={} 2 a={}"}, seen); diff != "" {
 		t.Errorf("arguments of the predicate (-want +got):\n%s", diff)
 	}
 	testDeuzPredicateWaits(t)

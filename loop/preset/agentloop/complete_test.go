@@ -180,15 +180,24 @@ func TestHistoryMeta(t *testing.T) {
 	first, second := calls("", "slow"), says("x")
 	first.Usage, first.Delay, first.Model = llm.Usage{InputTokens: 100, OutputTokens: 2}, 20*time.Millisecond, "m-2"
 	second.Usage = llm.Usage{InputTokens: 120}
-	w := newWorld(t, first, second).agent(agentloop.Config{Model: "m"})
-	w.run("go")
-	var got []history.Meta
-	for _, e := range w.History().Entries() {
-		got = append(got, e.Meta)
-	}
-	same(t, "meta", []history.Meta{{}, {Model: "m-2", Usage: first.Usage, Latency: 20 * time.Millisecond}, {}, {Model: "m", Usage: second.Usage}}, got)
-	if n := w.History().EstimatedTokens(); n != 121 {
-		t.Errorf("estimated %d tokens, want 120 and 1", n)
+	for _, streamed := range []bool{false, true} {
+		w := newWorld(t, first, second).agent(agentloop.Config{Model: "m"})
+		if streamed {
+			w.stream("go", nil)
+		} else {
+			w.run("go")
+		}
+		var got []history.Meta
+		for _, e := range w.History().Entries() {
+			got = append(got, e.Meta)
+		}
+		same(t, fmt.Sprint("streamed: ", streamed, ": meta"), []history.Meta{{}, {Model: "m-2", Usage: first.Usage, Latency: 20 * time.Millisecond}, {}, {Model: "m", Usage: second.Usage}}, got)
+		if n := w.History().EstimatedTokens(); n != 121 {
+			t.Errorf("streamed: %t: estimated %d tokens, want 120 and 1", streamed, n)
+		}
+		if steps := w.last().Steps; len(steps) != 2 || steps[0].LLMLatencyMs != 20 || steps[1].LLMLatencyMs != 0 { // AL-101
+			t.Errorf("streamed: %t: the steps of the report: %+v", streamed, steps)
+		}
 	}
 }
 
