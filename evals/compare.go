@@ -44,6 +44,10 @@ type Change struct {
 	// fewer do.
 	Regressed []string `json:"regressed"`
 	Fixed     []string `json:"fixed"`
+	// Worse and Better are the cases with a lower and a higher rate, the largest change first, if all
+	// scores are 0 or 1.
+	Worse  []CaseChange `json:"worse"`
+	Better []CaseChange `json:"better"`
 	// Missing and Errors count runs as in Metric, in each set.
 	Missing perSet `json:"missing"`
 	Errors  perSet `json:"errors"`
@@ -177,7 +181,7 @@ func correct(all []*Comparison) error {
 }
 
 func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
-	c := Change{Regressed: []string{}, Fixed: []string{}}
+	c := Change{Regressed: []string{}, Fixed: []string{}, Worse: []CaseChange{}, Better: []CaseChange{}}
 	c.Missing.Base, c.Errors.Base = base.unscored(metric)
 	c.Missing.New, c.Errors.New = other.unscored(metric)
 	b, n, difference, err := pair(base, other, scoreOf(metric))
@@ -235,6 +239,13 @@ func (c *Change) measure(base, other, difference *stats.Sample, seed uint64) {
 func (c *Change) classify(base, other *stats.Sample) error {
 	if !binary(base) || !binary(other) {
 		return nil
+	}
+	for _, change := range caseChanges(base, other) {
+		if change.Difference < 0 {
+			c.Worse = append(c.Worse, change)
+		} else {
+			c.Better = append(c.Better, change)
+		}
 	}
 	now := other.CaseMeans().Rows()
 	for i, was := range base.CaseMeans().Rows() {

@@ -9,11 +9,44 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// compared compares runs, which may not fail, and returns the change of the score.
+// compared compares runs, which may not fail, and returns the change of the score, without the lists
+// of TestCompareLists.
 func compared(t *testing.T, base, now string) object {
 	t.Helper()
 	c, err := evals.Compare(score(t, file("base", runs(base))), score(t, file("new", runs(now))), 0)
-	return shape(t, c, err)
+	all := shape(t, c, err)
+	for _, m := range all["metrics"].(object) {
+		delete(m.(object), "worse")
+		delete(m.(object), "better")
+	}
+	return all
+}
+
+// TestCompareLists checks that each case whose rate changed is listed, the largest change first, also
+// if it fails in both sets.
+func TestCompareLists(t *testing.T) {
+	c, err := evals.Compare(
+		score(t, file("base", runs("c10/0=1 c10/1=0 c9/0=1 c9/1=0 half/0=1 half/1=1 half/2=0 half/3=0 same/0=1 same/1=0 up/0=0 lost/0=1"))),
+		score(t, file("new", runs("c10/0=0 c10/1=0 c9/0=0 c9/1=0 half/0=0 half/1=1 half/2=0 half/3=0 same/0=0 same/1=1 up/0=1 lost/0=0"))), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.Metrics["score"]
+	var got []string
+	for _, list := range [][]evals.CaseChange{m.Worse, m.Better} {
+		for _, c := range list {
+			got = append(got, fmt.Sprintf("%s %v to %v of %d and %d", c.Case, c.Base, c.New, c.BaseRuns, c.NewRuns))
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"lost 1 to 0 of 1 and 1", "c9 0.5 to 0 of 2 and 2", "c10 0.5 to 0 of 2 and 2", "half 0.5 to 0.25 of 4 and 4", "up 0 to 1 of 1 and 1",
+	}, got); diff != "" {
+		t.Errorf("worse and better (-want +got):\n%s", diff)
+	}
+	c, err = evals.Compare(score(t, file("base", runs("a/0=3 b/0=1"))), score(t, file("new", runs("a/0=2 b/0=1"))), 0)
+	if m := c.Metrics["score"]; err != nil || len(m.Worse)+len(m.Better) > 0 {
+		t.Errorf("numbers of unknown direction: got %v and %v, %v", m.Worse, m.Better, err)
+	}
 }
 
 // Four cases in single runs: a broke, b and c got fixed, d stayed. The differences −1, 1,

@@ -5,7 +5,6 @@ type (
 	Amount       = amount
 	MetricResult = metricResult
 	Sizes        = sizes
-	WorseCase    = worseCase
 )
 
 // Recorded is the scorer of recorded scores.

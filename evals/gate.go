@@ -75,20 +75,7 @@ type metricResult struct {
 	// Missing counts new runs without a score.
 	Missing int `json:"missing"`
 	// Worse are the cases whose mean declined, the largest decline first.
-	Worse []worseCase `json:"worse,omitempty"`
-}
-
-// worseCase is a case whose mean declined.
-type worseCase struct {
-	Case       string      `json:"case"`
-	Base       float64     `json:"base"` // mean of the runs
-	New        float64     `json:"new"`
-	BaseRuns   int         `json:"base_runs"`
-	NewRuns    int         `json:"new_runs"`
-	Difference float64     `json:"difference"`
-	CI95       *[2]float64 `json:"ci95"` // of Difference, for scores of 0 and 1
-	File       string      `json:"file,omitempty"`
-	Line       int         `json:"line,omitempty"` // of the worst new run
+	Worse []CaseChange `json:"worse,omitempty"`
 }
 
 type finding struct {

@@ -242,7 +242,7 @@ func TestGateResultValues(t *testing.T) {
 		Metrics: map[string]evals.MetricResult{
 			"m": {
 				Pairs: 3, Base: x(1), New: x(1. / 3), Difference: x(-2. / 3), CI95: &[2]float64{-0.938508055, 0.269161720}, P: x(0.25), Holm: x(0.25), Test: "exact",
-				Worse: []evals.WorseCase{
+				Worse: []evals.CaseChange{
 					{Case: "a", Base: 1, BaseRuns: 1, NewRuns: 1, Difference: -1, CI95: &[2]float64{-1, 0.122108721}, File: "f", Line: 1},
 					{Case: "b", Base: 1, BaseRuns: 1, NewRuns: 1, Difference: -1, CI95: &[2]float64{-1, 0.122108721}, File: "f", Line: 2},
 				},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/looptape/looptape/evals/stats"
@@ -141,32 +140,16 @@ func (j *evaluation) decline(metric string, difference float64) float64 {
 	return -difference
 }
 
-// worse returns the cases whose mean declined.
-func (j *evaluation) worse(metric string, base, now *stats.Sample) (list []worseCase) {
-	rates := binary(base) && binary(now)
-	runs := [2]map[string]int{base.Epochs(), now.Epochs()}
-	after := now.CaseMeans().Rows()
-	for i, b := range base.CaseMeans().Rows() {
-		c := worseCase{Case: b.Case, Base: b.Value, New: after[i].Value, BaseRuns: runs[0][b.Case], NewRuns: runs[1][b.Case], Difference: after[i].Value - b.Value}
-		if j.decline(metric, c.Difference) <= rounding {
-			continue
-		}
-		if rates {
-			of := func(mean float64, n int) int { return int(math.Round(mean * float64(n))) }
-			c.CI95 = known(ends(stats.UnpairedRates(of(c.Base, c.BaseRuns), c.BaseRuns, of(c.New, c.NewRuns), c.NewRuns, level)))
-		}
-		list = append(list, c)
-	}
+// worse returns the cases whose mean declined, the largest decline first.
+func (j *evaluation) worse(metric string, base, now *stats.Sample) []CaseChange {
+	list := slices.DeleteFunc(caseChanges(base, now), func(c CaseChange) bool { return j.decline(metric, c.Difference) <= 0 })
 	j.locate(metric, list)
-	slices.SortStableFunc(list, func(a, b worseCase) int {
-		return cmp.Or(cmp.Compare(j.decline(metric, b.Difference), j.decline(metric, a.Difference)), cmp.Compare(a.Case, b.Case))
-	})
 	return list
 }
 
 // locate sets the positions of the worst new runs of cases.
-func (j *evaluation) locate(metric string, list []worseCase) {
-	at := map[string]*worseCase{}
+func (j *evaluation) locate(metric string, list []CaseChange) {
+	at := map[string]*CaseChange{}
 	for i := range list {
 		at[list[i].Case] = &list[i]
 	}
@@ -183,9 +166,6 @@ func (j *evaluation) locate(metric string, list []worseCase) {
 		}
 	}
 }
-
-// rounding is the loss of precision of a difference of means.
-const rounding = 1e-9
 
 // report records the findings about the mean of a metric.
 func (j *evaluation) report(metric string, m *metricResult) error {

@@ -26,7 +26,7 @@ func (f *finding) aboutMean() bool {
 }
 
 // regressed returns the cases that declined, the worst first, if the mean of the metric is a finding.
-func (v *GateResult) regressed(metric string) []worseCase {
+func (v *GateResult) regressed(metric string) []CaseChange {
 	for _, f := range v.Findings {
 		if f.Metric == metric && f.aboutMean() && f.Kind != KindPower {
 			return v.Metrics[metric].Worse
@@ -50,7 +50,7 @@ func (v *GateResult) WorstCases(limit int) (header []string, rows [][]string) {
 }
 
 // finding returns the decline of a case as a finding.
-func (c *worseCase) finding(metric string) finding {
+func (c *CaseChange) finding(metric string) finding {
 	text := fmt.Sprintf("the mean of the case went from %.4f to %.4f (%d and %d runs)", c.Base, c.New, c.BaseRuns, c.NewRuns)
 	if c.CI95 != nil {
 		text += fmt.Sprintf(", 95 %% of the difference %+.4f to %+.4f", c.CI95[0], c.CI95[1])

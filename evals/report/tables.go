@@ -88,8 +88,8 @@ type Lists struct {
 	All string
 }
 
-// ChangeTables returns the tables of a comparison: means, counts, resources, tools, and regressed and
-// fixed cases.
+// ChangeTables returns the tables of a comparison: means, counts, resources, tools, and the cases that
+// got worse or better.
 func ChangeTables(c *evals.Comparison, l Lists) []Table {
 	var means, counts, cases [][]string
 	for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
@@ -103,20 +103,20 @@ func ChangeTables(c *evals.Comparison, l Lists) []Table {
 			tabular.Interval(m.CI95.Best()), tabular.Probability(m.P.Best()), holm,
 		})
 		counts = append(counts, []string{
-			name, strconv.Itoa(m.Pairs), strconv.Itoa(len(m.Regressed)), strconv.Itoa(len(m.Fixed)),
+			name, strconv.Itoa(m.Pairs), tabular.Count(len(m.Worse)), tabular.Count(len(m.Better)), strconv.Itoa(len(m.Regressed)), strconv.Itoa(len(m.Fixed)),
 			perSet(m.Missing.Base, m.Missing.New), perSet(m.Errors.Base, m.Errors.New),
 		})
-		cases = append(cases, l.names("regressed", name, m.Regressed)...)
-		cases = append(cases, l.names("fixed", name, m.Fixed)...)
+		cases = append(cases, l.changed("worse", name, m.Worse)...)
+		cases = append(cases, l.changed("better", name, m.Better)...)
 	}
 	cases = append(cases, l.names("only in BASE", "", c.OnlyBase)...)
 	cases = append(cases, l.names("only in NEW", "", c.OnlyNew)...)
 	return []Table{
 		filled([]string{"metric", "base", "new", "difference", "95 %", "p", "p (Holm)"}, means),
-		filled([]string{"metric", "pairs", "regressed", "fixed", "missing", "errors"}, counts),
+		filled([]string{"metric", "pairs", "worse", "better", "regressed", "fixed", "missing", "errors"}, counts),
 		changedResources(c),
 		changedTools(c),
-		filled([]string{"change", "metric", "case"}, cases),
+		filled([]string{"change", "metric", "case", "base", "new", "runs"}, cases),
 	}
 }
 
@@ -128,13 +128,26 @@ func perSet(base, other int) string {
 	return fmt.Sprintf("%d, %d", base, other)
 }
 
+// caseWidth is the maximum width of the name of a case.
+const caseWidth = 60
+
 func (l Lists) names(what, metric string, names []string) (rows [][]string) {
-	const width = 60
 	for _, name := range names[:l.of(len(names))] {
-		rows = append(rows, []string{what, metric, tabular.Short(name, width)})
+		rows = append(rows, []string{what, metric, tabular.Short(name, caseWidth), "", "", ""})
 	}
 	if more := l.more(len(names)); more != "" {
-		rows = append(rows, []string{what, metric, more})
+		rows = append(rows, []string{what, metric, more, "", "", ""})
+	}
+	return rows
+}
+
+// changed returns the rows of cases whose rates changed.
+func (l Lists) changed(what, metric string, list []evals.CaseChange) (rows [][]string) {
+	for _, c := range list[:l.of(len(list))] {
+		rows = append(rows, []string{what, metric, tabular.Short(c.Case, caseWidth), tabular.Value(&c.Base), tabular.Value(&c.New), fmt.Sprintf("%d, %d", c.BaseRuns, c.NewRuns)})
+	}
+	if more := l.more(len(list)); more != "" {
+		rows = append(rows, []string{what, metric, more, "", "", ""})
 	}
 	return rows
 }
