@@ -38,7 +38,8 @@ type Cassette struct {
 	// suspected lists the secrets in interactions that were not recorded.
 	suspected []redact.SuspectedSecret
 	memory    *redact.Memory
-	known     map[int]int // number of secrets in memory before each interaction
+	known     map[int]int   // number of secrets in memory before each interaction
+	parts     tape.PartSize // of long streams
 }
 
 // Open opens a cassette. opts may be nil. The caller must call Close.
@@ -77,7 +78,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 }
 
 func newCassette(path string, opts *Options) *Cassette {
-	c := &Cassette{path: path, open: map[*inFlight]bool{}, known: map[int]int{}}
+	c := &Cassette{path: path, open: map[*inFlight]bool{}, known: map[int]int{}, parts: tape.PartSize{Size: 16 << 20, Overlap: 2 << 20}}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -173,7 +174,7 @@ func (c *Cassette) Close() error {
 // late finds secrets in interactions that were recorded before the secret was known.
 func (c *Cassette) late() (suspects []redact.SuspectedSecret) {
 	before := func(number int) bool { return c.known[number] != c.memory.Len() }
-	for number, x := range c.journal.Interactions(before) {
+	for number, x := range c.journal.Interactions(before, c.parts) {
 		for _, s := range c.memory.FindSecrets(x) {
 			s.Interaction = number
 			suspects = append(suspects, s)

@@ -57,8 +57,8 @@ type Options struct {
 	// Rules extend the default redaction.
 	redact.Rules
 
-	// MaxBody is the largest body in bytes of a request, and of a response that is recorded. 0
-	// means 64 MiB. A longer request is an error. A longer response reaches the client; it is
+	// MaxBody is the largest body in bytes of a request, and of a response that is recorded, or of one
+	// of its server-sent events. A stream of these may have any length. 0 means 64 MiB. A longer request is an error. A longer response reaches the client; it is
 	// not recorded, and Close returns an error.
 	MaxBody int64
 

@@ -17,6 +17,7 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/internal/tape"
 	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // inFlight is an interaction in progress.
@@ -29,9 +30,10 @@ type inFlight struct {
 	ended bool
 	err   error // of the journal
 	begun time.Time
-	body  bodyBuffer // of the response
-	long  bool       // the body is longer than Options.MaxBody and not kept
-	came  []arrival  // at most one in a millisecond
+	size  int         // of the body of the response
+	body  bodyBuffer  // unless it is longer than Options.MaxBody
+	long  *longStream // of a longer one, and of many events
+	came  arrivals    // at most one in a millisecond
 	live  *http.Response
 }
 
@@ -211,7 +213,7 @@ func (rec *inFlight) complete() bool {
 	case rec.x.Request.Method == http.MethodHead, r.Status == http.StatusNoContent, r.Status == http.StatusNotModified:
 		return true
 	}
-	return !rec.long && !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.body.size)
+	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.size)
 }
 
 func (rec *inFlight) take(part []byte) {
@@ -220,18 +222,28 @@ func (rec *inFlight) take(part []byte) {
 	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	if rec.long = rec.long || int64(rec.body.size)+int64(len(part)) > rec.c.opts.maxBody(); rec.long {
-		rec.body, rec.came = bodyBuffer{}, nil
-		return
+	rec.size += len(part)
+	at := rec.c.opts.now().Sub(rec.begun)
+	if rec.fits() {
+		_, _ = rec.body.Write(part)
+		rec.came.add(at, rec.size)
 	}
-	_, _ = rec.body.Write(part)
-	now := arrival{rec.c.opts.now().Sub(rec.begun), rec.body.size}
-	if n := len(rec.came); n > 0 && rec.came[n-1].at.Milliseconds() == now.at.Milliseconds() {
-		rec.came[n-1].size = now.size
-		return
+	switch {
+	case rec.long != nil:
+		rec.long.add(part, at, rec.size)
+	case !rec.fits() || rec.size > rec.c.parts.Size && isEvents(rec.x.Response.Header):
+		rec.lengthen(part, at)
 	}
-	rec.came = append(rec.came, now)
+	if !rec.fits() {
+		rec.body, rec.came = bodyBuffer{}, arrivals{}
+	}
 }
+
+// fits reports whether the body can be recorded as a whole.
+func (rec *inFlight) fits() bool { return int64(rec.size) <= rec.c.opts.maxBody() }
+
+// isEvents reports whether a body has readable events.
+func isEvents(h http.Header) bool { return tape.IsEvents(h) && match.ContentEncoding(h) == "" }
 
 func (rec *inFlight) over() bool {
 	rec.mu.Lock()
@@ -278,10 +290,6 @@ func (rec *inFlight) end(how recording.Termination, because error) error {
 		return rec.err
 	}
 	rec.ended = true
-	if rec.long {
-		rec.drop(fmt.Errorf("interaction %d is not recorded: its response has more than %d bytes: set MaxBody (--max-body)", rec.number, rec.c.opts.maxBody()))
-		return nil // the client gets the whole response
-	}
 	rec.err = fmt.Errorf("interaction %d is not recorded: Redact or Match of the options has panicked", rec.number) // the result after a panic
 	r := &rec.x.Response
 	if r.Termination = how; because != nil {
@@ -293,29 +301,40 @@ func (rec *inFlight) end(how recording.Termination, because error) error {
 	case how == "": // before the end of the body, the transport may be writing the trailer
 		r.Trailer = rec.live.Trailer.Clone()
 	}
-	r.Body = rec.body.whole()
-	r.Chunks = chunksOf(r, rec.came)
-	rec.err = rec.keep()
+	write := rec.add
+	if rec.long != nil {
+		write = rec.addLong
+	}
+	rec.err = rec.keep(write)
 	return rec.err
 }
 
-// drop ends an interaction that is not recorded. Close returns the error.
-func (rec *inFlight) drop(err error) {
-	rec.c.mu.Lock()
-	defer rec.c.mu.Unlock()
-	rec.c.dropped = cmp.Or(rec.c.dropped, err)
-	delete(rec.c.open, rec)
+// addLong writes the parts, or the whole body if it fits and its parts cannot be written.
+func (rec *inFlight) addLong() ([]redact.SuspectedSecret, error) {
+	suspects, err := rec.long.end()
+	switch {
+	case err == nil:
+		return suspects, nil
+	case rec.fits():
+		return rec.add()
+	}
+	rec.c.drop(err)
+	return nil, nil // the client gets the whole response
 }
 
-// keep writes the interaction to the journal unless it has a suspected secret.
-func (rec *inFlight) keep() (err error) {
+// drop keeps the error of the first interaction that is not recorded. Close returns it.
+func (c *Cassette) drop(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropped = cmp.Or(c.dropped, err)
+}
+
+// keep ends an interaction with a function that writes it to the journal, or returns its suspected
+// secrets.
+func (rec *inFlight) keep(write func() ([]redact.SuspectedSecret, error)) error {
 	c := rec.c
 	known := c.memory.Len()
-	x := c.memory.Redacted(rec.x)
-	suspects := c.memory.FindSecrets(x)
-	if suspects == nil {
-		err = c.journal.Add(rec.number, x, c.opts.matching().Keys(x.Session, &x.Request))
-	}
+	suspects, err := write()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known[rec.number] = known
@@ -327,20 +346,24 @@ func (rec *inFlight) keep() (err error) {
 	return err
 }
 
+func (rec *inFlight) add() ([]redact.SuspectedSecret, error) {
+	c, r := rec.c, &rec.x.Response
+	r.Body = rec.body.whole()
+	r.Chunks = chunksOf(r, rec.came.came)
+	x := c.memory.Redacted(rec.x)
+	if suspects := c.memory.FindSecrets(x); suspects != nil {
+		return suspects, nil
+	}
+	return nil, c.journal.Add(rec.number, x, c.opts.matching().Keys(x.Session, &x.Request))
+}
+
 // chunksOf returns the chunks of a body. Server-sent events have one chunk each, at the
 // time of their last byte.
 func chunksOf(r *recording.Response, came []arrival) (chunks []recording.Chunk) {
-	at, reported, size := 0, time.Duration(0), 0
-	add := func(n int) {
-		for size += n; at < len(came)-1 && came[at].size < size; {
-			at++
-		}
-		chunks = append(chunks, recording.Chunk{After: came[at].at - reported, Len: n})
-		reported = came[at].at
-	}
-	if tape.IsEvents(r.Header) && match.ContentEncoding(r.Header) == "" {
+	times := arrivals{came: came}
+	if isEvents(r.Header) {
 		for _, p := range tape.EventChunks(r.Body) {
-			add(p.Len)
+			chunks = append(chunks, times.chunk(p.Len))
 		}
 		return chunks
 	}
@@ -351,7 +374,7 @@ func chunksOf(r *recording.Response, came []arrival) (chunks []recording.Chunk) 
 	last := 0
 	for i, a := range came {
 		if i == len(came)-1 || came[i+1].at.Milliseconds() != a.at.Milliseconds() {
-			add(a.size - last)
+			chunks = append(chunks, times.chunk(a.size-last))
 			last = a.size
 		}
 	}

@@ -16,6 +16,7 @@ import (
 // The secrets stay in memory. A Memory is safe for use by many goroutines.
 type Memory struct {
 	rules *Rules
+	above *Memory // see Interaction
 
 	mu     sync.Mutex
 	random *secrets           // those that look random; replaced, never changed
@@ -29,11 +30,27 @@ func NewMemory(rules *Rules) *Memory {
 	return &Memory{rules: rules, random: none, all: none}
 }
 
+// Interaction returns a Memory for the parts of one interaction. It also removes the secrets of earlier
+// parts that do not look random, and m remembers what it finds.
+func (m *Memory) Interaction() *Memory {
+	part := NewMemory(m.rules)
+	part.above = m
+	return part
+}
+
 func (m *Memory) known() (random, all *secrets) {
+	if m.above != nil {
+		random, all = m.above.known()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.above != nil {
+		return random.with(m.all, always), all.with(m.all, always)
+	}
 	return m.random, m.all
 }
+
+func always(string) bool { return true }
 
 // Len returns the number of secrets that look random.
 func (m *Memory) Len() int {
@@ -42,10 +59,13 @@ func (m *Memory) Len() int {
 }
 
 func (m *Memory) learn(found *secrets) {
+	if m.above != nil {
+		m.above.learn(found)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.random = m.random.with(found, isMixed)
-	m.all = m.all.with(found, func(string) bool { return true })
+	m.all = m.all.with(found, always)
 }
 
 // with returns these secrets and the other ones that keep accepts.

@@ -44,7 +44,7 @@ func NewIndex(f *tape.File, m Matcher, redacted func(*recording.Interaction) *re
 	for i := n - 1; i >= 0; i-- {
 		k := t.keys[i]
 		if !sameRules {
-			x, err := f.Interaction(i)
+			x, err := f.Request(i)
 			if err != nil {
 				return nil, err
 			}
@@ -148,7 +148,7 @@ func (t *Index) TakeByPlaceholder(session string, r *recording.Request) int {
 	}
 	now := t.matcher.identity(r)
 	for _, i := range t.withPlaceholder() {
-		x, err := t.file.Interaction(i)
+		x, err := t.file.Request(i)
 		if err == nil && x.Session == session && t.matcher.identity(&x.Request).matches(now) && t.use(i) {
 			return i
 		}
@@ -164,7 +164,7 @@ func (t *Index) TakeRedacted(session string, r *recording.Request, redacted func
 		if t.inUse(i) {
 			continue
 		}
-		x, err := t.file.Interaction(i)
+		x, err := t.file.Request(i)
 		if err != nil {
 			continue
 		}

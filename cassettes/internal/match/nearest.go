@@ -27,7 +27,7 @@ func (t *Index) Nearest(session string, r *recording.Request) *recording.Nearest
 	now := t.matcher.content(r)
 	highest, best := -1.0, -1
 	for _, i := range t.candidates(r) {
-		x, err := t.file.Interaction(i)
+		x, err := t.file.Request(i)
 		if err != nil {
 			continue // use another candidate
 		}
@@ -42,7 +42,7 @@ func (t *Index) Nearest(session string, r *recording.Request) *recording.Nearest
 	if best < 0 {
 		return nil
 	}
-	x, _ := t.file.Interaction(best) // read above
+	x, _ := t.file.Request(best) // read above
 	nearest := t.recorded(t.keys[best].Exact)
 	nearest.Number = best + 1
 	found := t.matcher.between(x, session, r)

@@ -43,36 +43,51 @@ func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) 
 	bodies := len(x.Request.Body) + len(x.Response.Body)
 	dst = slices.Grow(dst, bodies+bodies/16+headerReserve) // the lines may be longer
 	from := len(dst)
+	dst, sent := appendStart(dst, n, x)
+	got := formText
+	if r := &x.Response; r.Status != 0 {
+		dst, got = appendBody(dst, '<', r.Body, IsEvents(r.Header), r.Chunks)
+	}
+	dst = appendTermination(dst, &x.Response)
+	return appendFooter(dst, &x.Response, metadataSum(dst[from:]), sent, infoOf(got, x.Response.Body), key)
+}
+
+// appendStart appends the lines before the body of the response, and describes the body of the request.
+func appendStart(dst []byte, n int, x *recording.Interaction) (out []byte, sent bodyInfo) {
 	dst = appendTitle(dst, n, x)
 	dst = appendHeader(dst, ">", x.Request.Header, x.Request.Trailer)
-	dst, sent := appendBody(dst, '>', x.Request.Body, false, nil)
-	got := formText
-	r := &x.Response
-	if r.Status != 0 {
+	dst, form := appendBody(dst, '>', x.Request.Body, false, nil)
+	if r := &x.Response; r.Status != 0 {
 		dst = fmt.Appendf(dst, "< %s %d", r.Proto, r.Status)
 		dst = append(appendText(dst, r.StatusText(), encodedReason), '\n')
 		dst = appendHeader(dst, "<", r.Header, r.Trailer)
-		dst, got = appendBody(dst, '<', r.Body, IsEvents(r.Header), r.Chunks)
 	}
-	if r.Termination != "" {
-		dst = append(append(dst, terminationPrefix...), r.Termination...)
-		if r.Failure != "" {
-			dst = jsonio.AppendString(append(dst, ' '), r.Failure)
-		}
-		dst = append(dst, '\n')
+	return dst, infoOf(form, x.Request.Body)
+}
+
+func appendTermination(dst []byte, r *recording.Response) []byte {
+	if r.Termination == "" {
+		return dst
 	}
-	head := metadataSum(dst[from:])
-	dst = fmt.Appendf(dst, "--- > %s < %s", infoOf(sent, x.Request.Body), infoOf(got, r.Body))
+	dst = append(append(dst, terminationPrefix...), r.Termination...)
+	if r.Failure != "" {
+		dst = jsonio.AppendString(append(dst, ' '), r.Failure)
+	}
+	return append(dst, '\n')
+}
+
+func appendFooter(dst []byte, r *recording.Response, metadata uint32, sent, got bodyInfo, key string) []byte {
+	dst = fmt.Appendf(dst, "--- > %s < %s", sent, got)
 	if r.Chunked {
 		dst = append(dst, " chunked"...)
 	}
 	if r.Uncompressed {
 		dst = append(dst, " uncompressed"...)
 	}
-	if !got.isEvents() && len(r.Chunks) > 0 {
+	if !got.form.isEvents() && len(r.Chunks) > 0 {
 		dst = appendChunks(append(dst, " chunks "...), r.Chunks)
 	}
-	return fmt.Appendf(dst, " metadata %08x key %s\n", head, key)
+	return fmt.Appendf(dst, " metadata %08x key %s\n", metadata, key)
 }
 
 // metadataSum returns the checksum of an interaction without its number, bodies, last line and

@@ -50,8 +50,8 @@ func (b *block) answer(r *recording.Response, events *EventStream, last []byte) 
 	got := b.response(r, (*block).linesToEnd)
 	m, err := readFooter(last)
 	b.check(err)
-	if m.chunked && m.got.form.isEvents() && len(got) > 0 && len(b.rest) == 0 {
-		r.Chunked, r.Uncompressed = true, m.uncompressed
+	if (m.chunked || events.gap.size() > 0) && m.got.form.isEvents() && len(got) > 0 && len(b.rest) == 0 {
+		r.Chunked, r.Uncompressed = m.chunked, m.uncompressed
 		events.lines, events.want = got, m.got
 	} else {
 		b.body(r, m, got)
@@ -292,7 +292,7 @@ func readBodyInfo(words []string) (m bodyInfo, err error) {
 	if err != nil {
 		return m, fmt.Errorf("%q is not a checksum", words[2])
 	}
-	n, err := strconv.ParseUint(words[1], 10, 31)
+	n, err := strconv.ParseUint(words[1], 10, strconv.IntSize-1)
 	if err != nil {
 		return m, fmt.Errorf("%q is not a length", words[1])
 	}

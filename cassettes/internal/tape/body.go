@@ -66,7 +66,7 @@ func (f form) append(dst []byte, mark byte, body []byte, chunks []recording.Chun
 	case !IsText(body):
 		return dst, false
 	case f.isEvents():
-		return appendEvents(dst, mark, body, f.newline(), chunks)
+		return appendEvents(dst, mark, body, f.newline(), chunks, &rounder{})
 	case f == formText:
 		return appendLines(dst, mark, body), true
 	}

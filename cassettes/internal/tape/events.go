@@ -100,13 +100,13 @@ func (r *rounder) next(p recording.Chunk) (ms int64) {
 	return wait.Milliseconds()
 }
 
-// appendEvents appends one line per event if the chunks are the events.
-func appendEvents(dst []byte, mark byte, body []byte, newline string, chunks []recording.Chunk) (out []byte, ok bool) {
+// appendEvents appends one line per event if the chunks are the events. The delays continue those of
+// waits.
+func appendEvents(dst []byte, mark byte, body []byte, newline string, chunks []recording.Chunk, waits *rounder) (out []byte, ok bool) {
 	events := SplitEvents(body)
 	if len(events) != len(chunks) {
 		return dst, false
 	}
-	var waits rounder
 	for i, ev := range events {
 		line, whole := bytes.CutSuffix(ev, []byte(newline+newline))
 		if len(ev) != chunks[i].Len || !whole && i < len(events)-1 {
@@ -158,7 +158,8 @@ type EventStream struct {
 	file  *File
 	index int // of the interaction
 
-	lines  []byte // remaining events
+	lines  []byte // remaining events up to the gap
+	gap    gap    // the events after them, which are only on disk
 	event  []byte // the last returned event
 	length int    // of the returned events
 	want   bodyInfo
@@ -168,6 +169,11 @@ type EventStream struct {
 // call. It returns io.EOF after the last event and a *FormatError if the events were
 // changed.
 func (s *EventStream) Next() (wait time.Duration, event []byte, err error) {
+	if len(s.lines) == 0 && s.gap.size() > 0 {
+		if s.lines, s.gap, err = s.gap.read(0, readSize); err != nil {
+			return 0, nil, err
+		}
+	}
 	if len(s.lines) == 0 {
 		if s.length != s.want.length {
 			return 0, nil, s.formatError()

@@ -48,12 +48,15 @@ var (
 	ErrChecksum  = errors.New("the cassette was changed after it was written")
 )
 
-// File is a cassette file in memory. It is safe for use by many goroutines.
+// File is a cassette file in memory, except the events of long streams. It is safe for use by many
+// goroutines.
 type File struct {
 	recording.Metadata
 	Name       string // in errors
 	path       string // of the cassette, if this is its journal
 	text       []byte
+	omitted    []omitted // in their order
+	sum        uint32    // of all bytes before the last checksum, if some are omitted
 	entries    []entry
 	keys       []Keys // of the entries; never changed
 	incomplete error
@@ -66,6 +69,9 @@ type entry struct {
 
 // ReadFile reads a cassette or the complete frames of a journal.
 func ReadFile(path string) (*File, error) {
+	if f, err := readLong(path, longFile, longBody); f != nil || err != nil {
+		return f, err
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -155,7 +161,11 @@ func (f *File) verifyFoot() (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if body := f.text[:len(f.text)-len("crc ")-len(crc)]; crc != fmt.Sprintf("%08x\n", Checksum(body)) {
+	sum := f.sum
+	if f.omitted == nil {
+		sum = Checksum(f.text[:len(f.text)-len("crc ")-len(crc)])
+	}
+	if crc != fmt.Sprintf("%08x\n", sum) {
 		return 0, ErrChecksum
 	}
 	return n, nil
@@ -189,13 +199,13 @@ func (f *File) damaged(because error) (line int, err error) {
 			return f.lineOf(i, 1), fmt.Errorf("%w: the title, a header or the termination was changed: %s", because, repair)
 		}
 	}
-	return bytes.Count(f.text, []byte("\n")), fmt.Errorf("%w; %s", because, repair)
+	return f.linesBefore(len(f.text)), fmt.Errorf("%w; %s", because, repair)
 }
 
 const repair = "see looptape cassette verify --update-checksums, or record again"
 
 func (f *File) metadataEdited(i int) bool {
-	text := f.lines(i)
+	text := f.inMemory(i)
 	m, err := readFooter(lastLine(text))
 	return err == nil && m.metadata != "" && m.metadata != fmt.Sprintf("%08x", metadataSum(text))
 }
@@ -286,14 +296,33 @@ func (f *File) Lines() []int {
 		line += bytes.Count(f.text[at:e.from], []byte("\n"))
 		lines[i], at = line, e.from
 	}
+	for _, o := range f.omitted {
+		for i, e := range f.entries {
+			if o.at < e.from {
+				lines[i] += o.lines
+			}
+		}
+	}
 	return lines
 }
 
 // Interaction reads the interaction with this index from 0.
 func (f *File) Interaction(i int) (*recording.Interaction, error) { return f.read(i, false) }
 
+// Request is Interaction without the events of the response that are only on disk.
+func (f *File) Request(i int) (*recording.Interaction, error) {
+	if f.omittedIn(f.entries[i]) == nil {
+		return f.Interaction(i)
+	}
+	return f.readLines(i, f.inMemory(i), true)
+}
+
 func (f *File) read(i int, edited bool) (*recording.Interaction, error) {
-	x, b := &recording.Interaction{}, &block{rest: f.lines(i), edited: edited}
+	return f.readLines(i, f.lines(i), edited)
+}
+
+func (f *File) readLines(i int, lines []byte, edited bool) (*recording.Interaction, error) {
+	x, b := &recording.Interaction{}, &block{rest: lines, edited: edited}
 	if err := b.read(x); err != nil {
 		return nil, f.formatError(i, b.line, err)
 	}
@@ -305,6 +334,9 @@ func (f *File) read(i int, edited bool) (*recording.Interaction, error) {
 func (f *File) Answer(i int) (*recording.Response, *EventStream, error) {
 	e := f.entries[i]
 	r, events := &recording.Response{}, &EventStream{file: f, index: i}
+	for _, o := range f.omittedIn(e) { // at most one, unless the body is no stream of events
+		events.gap = o.gap
+	}
 	b := &block{rest: f.text[e.answer:e.last]}
 	if b.answer(r, events, f.text[e.last:e.to-1]) != nil {
 		x, err := f.Interaction(i) // returns the error and its line
@@ -328,10 +360,27 @@ func (f *File) Wait(i int) (time.Duration, error) {
 	return x.Response.Wait, nil
 }
 
-func (f *File) lines(i int) []byte { return f.text[f.entries[i].from:f.entries[i].to] }
+// lines returns the lines of an interaction. It reads the events that are only on disk.
+func (f *File) lines(i int) []byte {
+	e := f.entries[i]
+	list := f.omittedIn(e)
+	if list == nil {
+		return f.inMemory(i)
+	}
+	var text []byte
+	for _, o := range list {
+		lines := make([]byte, o.gap.size())
+		_, _ = o.gap.from.ReadAt(lines, o.gap.at) // the checksum shows an error
+		text = append(append(text, f.text[e.from:o.at]...), lines...)
+		e.from = o.at
+	}
+	return append(text, f.text[e.from:e.to]...)
+}
+
+func (f *File) inMemory(i int) []byte { return f.text[f.entries[i].from:f.entries[i].to] }
 
 func (f *File) title(i int) []byte {
-	line, _, _ := bytes.Cut(f.lines(i), []byte("\n"))
+	line, _, _ := bytes.Cut(f.inMemory(i), []byte("\n"))
 	return line
 }
 
@@ -341,7 +390,17 @@ func (f *File) formatError(i, line int, err error) error {
 
 // lineOf returns the line in the file of a line of an interaction. Both are from 1.
 func (f *File) lineOf(i, line int) int {
-	return bytes.Count(f.text[:f.entries[i].from], []byte("\n")) + line
+	return f.linesBefore(f.entries[i].from) + line
+}
+
+func (f *File) linesBefore(at int) int {
+	n := bytes.Count(f.text[:at], []byte("\n"))
+	for _, o := range f.omitted {
+		if o.at < at {
+			n += o.lines
+		}
+	}
+	return n
 }
 
 func metadataText(h recording.Metadata) []byte {
@@ -416,7 +475,7 @@ func (f *File) RequestBody(i int) []byte {
 func (f *File) Outline(i int) (method, url string, length int) {
 	var x recording.Interaction
 	_, _, _ = readTitle(f.title(i), &x) // an error is reported when it is read
-	marks, _ := readFooter(lastLine(f.lines(i)))
+	marks, _ := readFooter(lastLine(f.inMemory(i)))
 	return x.Request.Method, x.Request.URL, marks.sent.length
 }
 

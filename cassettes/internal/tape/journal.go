@@ -57,8 +57,8 @@ type Journal struct {
 	err      error   // of the first failed write
 }
 
-func frameLine(text []byte) []byte {
-	return fmt.Appendf(nil, "%s%d %08x\n", framePrefix, len(text), Checksum(text))
+func frameLine(size int64, sum uint32) []byte {
+	return fmt.Appendf(nil, "%s%d %08x\n", framePrefix, size, sum)
 }
 
 // CreateJournal starts a recording. It returns an error if an unfinished journal has
@@ -132,7 +132,7 @@ func isCurrent(f *os.File) bool {
 }
 
 func (j *Journal) write(text []byte) {
-	line := frameLine(text)
+	line := frameLine(int64(len(text)), Checksum(text))
 	for _, part := range [][]byte{line, text} {
 		if j.err == nil {
 			_, j.err = j.file.Write(part)
@@ -209,11 +209,17 @@ func (j *Journal) discard() error {
 }
 
 // Interactions reads the recorded interactions whose numbers want accepts. It skips damaged
-// ones.
-func (j *Journal) Interactions(want func(number int) bool) iter.Seq2[int, *recording.Interaction] {
+// ones. It returns those of AddLong in parts.
+func (j *Journal) Interactions(want func(number int) bool, size PartSize) iter.Seq2[int, *recording.Interaction] {
 	return func(yield func(int, *recording.Interaction) bool) {
 		for _, f := range j.frames {
 			if !want(f.number) {
+				continue
+			}
+			if f.start > 0 {
+				if !f.parts(size, func(x *recording.Interaction) bool { return yield(f.number, x) }) {
+					return
+				}
 				continue
 			}
 			x := &recording.Interaction{}
@@ -232,10 +238,13 @@ type frame struct {
 	number int // in the order of the requests, from 1
 	crc    uint32
 	lines  *io.SectionReader
+	// start and end are the lengths of the lines before and after the events of a long stream, which do
+	// not fit in memory; 0 for other interactions.
+	start, end int64
 }
 
 func frameOf(number int, text []byte, journal io.ReaderAt, at int64) frame {
-	return frame{number, Checksum(text), io.NewSectionReader(journal, at, int64(len(text)))}
+	return frame{number: number, crc: Checksum(text), lines: io.NewSectionReader(journal, at, int64(len(text)))}
 }
 
 func (f frame) text() ([]byte, error) {
@@ -249,21 +258,34 @@ func (f frame) text() ([]byte, error) {
 	return text, nil
 }
 
-// compact writes a cassette with the interactions of frames, sorted by number. It holds one
+// copyTo writes the lines with another number.
+func (f frame) copyTo(w io.Writer, number int, buffer []byte) error {
+	title := titleStart(f.number)
+	sum := crc32.New(castagnoli)
+	_, _ = sum.Write(title) // it returns nil
+	_, _ = w.Write(titleStart(number))
+	rest := io.NewSectionReader(f.lines, int64(len(title)), f.lines.Size()-int64(len(title)))
+	n, err := io.CopyBuffer(io.MultiWriter(w, sum), rest, buffer)
+	if err == nil && (n != rest.Size() || sum.Sum32() != f.crc) {
+		err = ErrChecksum
+	}
+	return err
+}
+
+func titleStart(number int) []byte { return fmt.Appendf(nil, "=== %d ", number) }
+
+// compact writes a cassette with the interactions of frames, sorted by number. It holds a part of one
 // interaction in memory.
 func compact(to io.Writer, head []byte, frames []frame) error {
 	slices.SortStableFunc(frames, func(a, b frame) int { return a.number - b.number })
 	sum := crc32.New(castagnoli)
 	w := bufio.NewWriter(io.MultiWriter(to, sum)) // keeps an error until Flush
 	_, _ = w.Write(head)
+	buffer := make([]byte, copySize)
 	for i, f := range frames {
-		text, err := f.text()
-		if err != nil {
+		if err := f.copyTo(w, i+1, buffer); err != nil {
 			return err
 		}
-		_, rest, _ := bytes.Cut(text[len("=== "):], []byte(" "))
-		_, _ = fmt.Fprintf(w, "=== %d ", i+1)
-		_, _ = w.Write(rest)
 		_ = w.WriteByte('\n')
 	}
 	_, _ = w.Write(footText(len(frames)))
@@ -273,6 +295,8 @@ func compact(to io.Writer, head []byte, frames []frame) error {
 	_, err := fmt.Fprintf(to, "crc %08x\n", sum.Sum32())
 	return err
 }
+
+const copySize = 64 << 10
 
 // hasFrames reports whether a journal has a complete first frame or anything after it.
 func hasFrames(text []byte) bool {

@@ -15,7 +15,7 @@ import (
 
 // appendFrame appends a frame to a journal.
 func appendFrame(journal, text []byte) []byte {
-	return append(append(journal, frameLine(text)...), text...)
+	return append(append(journal, frameLine(int64(len(text)), Checksum(text))...), text...)
 }
 
 // Load of a truncated or changed journal returns the interactions before the damage and

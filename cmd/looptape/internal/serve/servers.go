@@ -1,8 +1,10 @@
 package serve
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -41,8 +43,8 @@ func (v *cassetteServer) load() (f *cassettes.File, own bool, err error) {
 	if info, err := os.Stat(v.file); err == nil && info.IsDir() {
 		return nil, false, cli.FolderError(v.file)
 	}
-	src, err := os.ReadFile(v.file)
-	if err != nil || cassettes.IsCassette(src) {
+	src, err := readOther(v.file)
+	if err != nil || src == nil {
 		f, err = cassettes.Load(v.file) // or its journal
 		return f, true, err
 	}
@@ -55,6 +57,21 @@ func (v *cassetteServer) load() (f *cassettes.File, own bool, err error) {
 	}
 	f, err = cassettes.Parse(v.file, cassettes.Encode(rec.Metadata, &v.opts, rec.Interactions))
 	return f, false, err
+}
+
+// readOther reads a file that is not a cassette. It returns nil for a cassette, which may not fit in
+// memory.
+func readOther(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	in := bufio.NewReader(f)
+	if start, _ := in.Peek(in.Size()); cassettes.IsCassette(start) { // reading reports an error
+		return nil, nil
+	}
+	return io.ReadAll(in) // not nil for an empty file
 }
 
 // guess derives the servers from the requests in the cassette. It returns an error if
