@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -16,9 +17,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
@@ -50,10 +54,29 @@ func TestAbortedConnections(t *testing.T) {
 	}{
 		"serve":  {[]string{"serve", "--allow-unused", scenario}, "/openai/v1/chat/completions"},
 		"record": {[]string{"record", "-o", tape, "--upstream", "x=" + upstream.URL}, "/x/stream"},
+		"replay": {[]string{"replay", "--allow-unused", streams(t, dir)}, "/x/stream"},
 	} {
 		t.Run(name, func(t *testing.T) { abortConnections(t, c.args, c.path) })
 	}
 }
+
+// streams returns a cassette with enough streams, which are longer than a client reads.
+func streams(t *testing.T, dir string) (path string) {
+	t.Helper()
+	x := &recording.Interaction{
+		Request: recording.Request{Method: http.MethodPost, URL: "https://example.com/stream", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(abortedBody)},
+		Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}},
+			Body: bytes.Repeat([]byte("data: {}\n\n"), 1000), Chunked: true, Chunks: slices.Repeat([]recording.Chunk{{Len: len("data: {}\n\n")}}, 1000)},
+	}
+	path = filepath.Join(dir, "streams.tape")
+	text := cassettes.Encode(recording.Metadata{Upstreams: map[string]string{"x": "https://example.com"}}, nil, slices.Repeat([]*recording.Interaction{x}, 2**connections))
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const abortedBody = `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`
 
 var printedURL = regexp.MustCompile(` at (http://\S+)`)
 
@@ -116,9 +139,8 @@ func abortConnections(t *testing.T, args []string, path string) {
 // response.
 func abort(t *testing.T, base *url.URL, path string) {
 	t.Helper()
-	body := `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`
 	head := "POST " + base.Path + path + " HTTP/1.1\r\nHost: " + base.Host + "\r\nAuthorization: Bearer k\r\nContent-Type: application/json\r\n"
-	request := fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body), body)
+	request := fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(abortedBody), abortedBody)
 	for i, text := range []string{"", head, request[:len(request)-5], request} {
 		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", base.Host)
 		if err != nil {
