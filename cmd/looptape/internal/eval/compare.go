@@ -2,6 +2,9 @@ package eval
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,6 +12,8 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals"
 	evalreport "github.com/looptape/looptape/evals/report"
+	"github.com/looptape/looptape/evals/stats"
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 func newCompare(w *cli.World) *cobra.Command {
@@ -24,16 +29,23 @@ and corrects for all comparisons.
 
 compare lists a case that only one set has, and does not count it.
 
+--sequential gives a decision that may be read after each added run: add runs
+until it is decided. It pairs the n-th runs of each case, in the order of their
+files and lines, so put new runs into files whose names sort last. --effect is
+the change that you plan for. With enough runs another change is found as well.
+
 ` + evalFiles + `
 
 ` + setFiles + `
 
 ` + evalStatus,
-		Example: "  looptape eval compare before/ after/\n  looptape eval compare main.jsonl prompt-1.jsonl prompt-2.jsonl\n  looptape eval compare --base-score /old --new-score /new rows.csv rows.csv",
+		Example: "  looptape eval compare before/ after/\n  looptape eval compare main.jsonl prompt-1.jsonl prompt-2.jsonl\n  looptape eval compare --base-score /old --new-score /new rows.csv rows.csv\n  looptape eval compare --sequential --effect 0.05 before/ after/",
 		Args:    needSets,
 	}
 	format := cli.FormatFlag(c, "table", "json")
 	seed := seedFlag(c)
+	sequential := c.Flags().Bool("sequential", false, "a decision that may be read after each added run")
+	effect := c.Flags().Float64("effect", 0.05, "planned `change` of the mean, with --sequential")
 	var flags setFlags
 	flags.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -41,9 +53,52 @@ compare lists a case that only one set has, and does not count it.
 		if err != nil {
 			return err
 		}
+		if *sequential {
+			return compareSequential(w, sets, *format, *effect)
+		}
 		return compareSets(w, args, sets, *format, *seed)
 	}
 	return c
+}
+
+// compareSequential prints the decision that may be read at any time.
+func compareSequential(w *cli.World, sets []*evals.Result, format string, effect float64) error {
+	if len(sets) > 2 {
+		return fmt.Errorf("--sequential compares two sets, got %d", len(sets))
+	}
+	unreadable := append(append([]evals.Unreadable{}, sets[0].Unreadable...), sets[1].Unreadable...)
+	all, err := sets[0].Sequential(sets[1], stats.Sequential{Effect: effect})
+	if err != nil {
+		reportUnreadableOf(w, sets)
+		return err
+	}
+	failed := 0
+	for _, set := range sets {
+		for i := range set.Rows {
+			failed += len(set.Rows[i].Errors)
+		}
+	}
+	result := struct {
+		Effect     float64                           `json:"effect"`
+		Metrics    map[string]evals.SequentialChange `json:"metrics"`
+		Unreadable []evals.Unreadable                `json:"unreadable"`
+	}{effect, all, unreadable}
+	return cli.Report(w, format, result, unreadable, func() string {
+		var rows [][]string
+		undecided := 0
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			c := all[name]
+			decided := ""
+			if c.Decided > 0 {
+				decided = fmt.Sprintf("after %d", c.Decided)
+			} else {
+				undecided++
+			}
+			rows = append(rows, []string{name, strconv.Itoa(c.Pairs), tabular.Value(&c.Base), tabular.Value(&c.New), tabular.Value(&c.E), tabular.Probability(&c.P), c.Decision, decided})
+		}
+		printFilled(w, []string{"metric", "pairs", "base", "new", "e", "p", "decision", "decided"}, rows)
+		return fmt.Sprintf("%d undecided: %s", undecided, countUnreadable(unreadable))
+	}, scoredStatus(failed, unreadable, len(all)))
 }
 
 // setFiles describes rows with two sets in the help of the commands.

@@ -1,0 +1,117 @@
+package evals
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/looptape/looptape/evals/stats"
+	"github.com/looptape/looptape/internal/tabular"
+)
+
+// Decisions of a [SequentialChange].
+const (
+	DecisionBetter    = "better"
+	DecisionWorse     = "worse"
+	DecisionUndecided = "undecided" // add runs, or stop
+)
+
+// SequentialChange is the change of a metric that may be read after each added run.
+type SequentialChange struct {
+	Decision string  `json:"decision"`
+	Pairs    int     `json:"pairs"` // of a run in the base and one in the new set
+	Base     float64 `json:"base"`  // means over pairs
+	New      float64 `json:"new"`
+	E        float64 `json:"e"` // e-value of all pairs
+	P        float64 `json:"p"` // valid at any time, corrected for the number of metrics
+	// Decided is the number of pairs after which the decision was certain; 0 while it is undecided.
+	Decided int `json:"decided"`
+}
+
+// Sequential compares another result with r, run by run: the n-th run of a case with the n-th run of the
+// case in r, in the order of their files and lines. So new runs have to be in new files whose names sort
+// last, or at the end of a file. It returns the decision of [stats.Sequential] for each metric whose
+// scores are from 0 to 1, with the level divided by their number, and an error without such a metric.
+func (r *Result) Sequential(other *Result, s stats.Sequential) (map[string]SequentialChange, error) {
+	names := slices.DeleteFunc(r.metrics(), func(name string) bool {
+		return len(pairsOf(r, other, name)) == 0 || !fractions(r, name) || !fractions(other, name)
+	})
+	if len(names) == 0 {
+		return nil, fmt.Errorf("sequential comparison of %d and %d cases: no metric with scores from 0 to 1 has a case in both sets", len(r.Cases()), len(other.Cases()))
+	}
+	const usual = 0.05
+	s.Alpha = cmp.Or(s.Alpha, usual) / float64(len(names))
+	all := map[string]SequentialChange{}
+	for _, name := range names {
+		pairs := pairsOf(r, other, name)
+		c := SequentialChange{Pairs: len(pairs), Decision: DecisionUndecided}
+		differences := make([]float64, len(pairs))
+		for i, p := range pairs {
+			differences[i] = p.now - p.base
+			c.Base += p.base / float64(len(pairs))
+			c.New += p.now / float64(len(pairs))
+		}
+		t, err := s.Test(differences)
+		if err != nil {
+			return nil, fmt.Errorf("metric %q: %w", name, err)
+		}
+		c.E, c.P, c.Decided = t.E, min(1, t.P*float64(len(names))), t.Decided
+		if t.Decided > 0 {
+			c.Decision = DecisionWorse
+			if t.Higher {
+				c.Decision = DecisionBetter
+			}
+		}
+		all[name] = c
+	}
+	return all, nil
+}
+
+// fractions reports whether all scores are from 0 to 1.
+func fractions(r *Result, metric string) bool {
+	return !slices.ContainsFunc(r.Rows, func(row Row) bool {
+		x, ok := row.Scores.Get(metric)
+		return ok && !(x >= 0 && x <= 1)
+	})
+}
+
+// scorePair is a run of the base and one of the new set.
+type scorePair struct {
+	base, now float64
+	n         int // among the runs of the case
+	row       *Row
+}
+
+// pairsOf returns the pairs of runs with a score, in the order in which they came.
+func pairsOf(base, other *Result, metric string) (pairs []scorePair) {
+	scored := func(rows []Row) (list []*Row) {
+		for i := range rows {
+			if rows[i].Scores.Has(metric) {
+				list = append(list, &rows[i])
+			}
+		}
+		slices.SortStableFunc(list, (*Row).compareOrder)
+		return list
+	}
+	before := map[string][]*Row{}
+	for _, rows := range base.Cases() {
+		before[rows[0].Case] = scored(rows)
+	}
+	for _, rows := range other.Cases() {
+		first := before[rows[0].Case]
+		for n, row := range scored(rows) {
+			if n < len(first) {
+				pairs = append(pairs, scorePair{first[n].Scores.Of(metric), row.Scores.Of(metric), n, row})
+			}
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b scorePair) int {
+		return cmp.Or(cmp.Compare(a.n, b.n), a.row.compareOrder(b.row))
+	})
+	return pairs
+}
+
+// compareOrder orders runs by the order in which they were recorded: by file, then by line.
+func (r *Row) compareOrder(o *Row) int {
+	return cmp.Or(tabular.Natural(r.File, o.File), cmp.Compare(r.Line, o.Line), cmp.Compare(r.Case, o.Case), cmp.Compare(r.Epoch, o.Epoch))
+}

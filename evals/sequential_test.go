@@ -1,0 +1,77 @@
+package evals_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/evals/stats"
+)
+
+// TestSequentialOrder checks the order of pairs: runs of all cases, then the second runs, each by file and line.
+func TestSequentialOrder(t *testing.T) {
+	base := rowsOf(t, "a m=1", "a m=1", "b m=1", "b m=0", "c m=1")
+	now := rowsOf(t, "b m=0", "a m=0", "a m=1", "b m=1", "z m=1")
+	for i := range now.Rows {
+		now.Rows[i].File = "part-" + map[bool]string{true: "9", false: "10"}[now.Rows[i].Line <= 2]
+	}
+	got, err := base.Sequential(now, stats.Sequential{Effect: 0.25})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// b: −1, a: −1, a: 0, b: 1.
+	one, err := stats.Sequential{Effect: 0.25}.Test([]float64{-1, -1, 0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]evals.SequentialChange{"m": {Decision: evals.DecisionUndecided, Pairs: 4, Base: 0.75, New: 0.5, E: one.E, P: one.P}}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		t.Errorf("change (-want +got):\n%s", diff)
+	}
+}
+
+// TestSequentialDecision checks the decisions and that added runs do not change a decision.
+func TestSequentialDecision(t *testing.T) {
+	lines := func(score string, n int) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprintf("c%d %s", i, score))
+		}
+		return list
+	}
+	base := rowsOf(t, lines("m=0 n=1 o=0.5 p=7", 60)...)
+	few, err := base.Sequential(rowsOf(t, lines("m=1 n=0 o=0.5 p=8", 20)...), stats.Sequential{Effect: 0.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := base.Sequential(rowsOf(t, lines("m=1 n=0 o=0.5 p=8", 60)...), stats.Sequential{Effect: 0.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{few["m"].Decision, few["n"].Decision, few["o"].Decision, all["m"].Decision, all["n"].Decision, all["o"].Decision}
+	if want := []string{"better", "worse", "undecided", "better", "worse", "undecided"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if few["m"].Decided != all["m"].Decided || few["m"].Decided == 0 || all["m"].P > few["m"].P {
+		t.Errorf("got %+v, then %+v", few["m"], all["m"])
+	}
+	if _, ok := all["p"]; ok {
+		t.Error("scores above 1 have a decision")
+	}
+	// Three metrics share the level.
+	single, err := rowsOf(t, lines("m=0", 60)...).Sequential(rowsOf(t, lines("m=1", 60)...), stats.Sequential{Effect: 0.2})
+	if err != nil || single["m"].Decided >= all["m"].Decided || single["m"].P*2.99 > all["m"].P && all["m"].P > 1e-9 {
+		t.Errorf("one metric: got %+v, %v, with three %+v", single["m"], err, all["m"])
+	}
+	for name, now := range map[string]*evals.Result{"no common case": rowsOf(t, "z m=1"), "no rates": rowsOf(t, "c0 p=8")} {
+		if _, err := base.Sequential(now, stats.Sequential{Effect: 0.2}); err == nil || !strings.Contains(err.Error(), "no metric with scores from 0 to 1") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	_, err = base.Sequential(base, stats.Sequential{})
+	fails(t, err, `metric "m"`, "an effect of 0")
+}
