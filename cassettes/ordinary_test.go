@@ -1,6 +1,7 @@
 package cassettes
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -84,5 +85,48 @@ func TestRedactionKeeps(t *testing.T) {
 		if got := got.Request.Header.Get(name); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
+	}
+}
+
+// A secret in the name of a JSON member fails the recording: redaction does not change names.
+func TestRecordSecretInName(t *testing.T) {
+	for name, c := range map[string]struct {
+		key, request, response string
+		rules                  redact.Rules
+		fails                  bool
+	}{
+		"a random key in a request":  {key: "Bearer Zq7pw2Lm91Xc", request: `{"Zq7pw2Lm91Xc":1}`, fails: true},
+		"a random key in a response": {key: "Bearer Zq7pw2Lm91Xc", response: `{"a":{"the Zq7pw2Lm91Xc":1}}`, fails: true},
+		"a long key":                 {key: "Bearer correct-horse-battery-1", response: `{"correct-horse-battery-1":1}`, fails: true},
+		"a configured secret":        {request: `{"tenant":"acme-Zq7pw2Lm91"}`, response: `{"acme-Zq7pw2Lm91":{}}`, rules: redact.Rules{Secret: []string{"tenant"}}, fails: true},
+		"a word":                     {key: "Bearer test-key", response: `{"test-key":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.tape")
+			o := &Options{Mode: Record, Rules: c.rules, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(c.response)), Request: r}, nil
+			})}
+			to, err := Open(path, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint, strings.NewReader(c.request))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {c.key}}
+			resp, err := to.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(resp.Body); string(got) != c.response || err != nil {
+				t.Errorf("the client read %q, %v", got, err)
+			}
+			_ = resp.Body.Close() // it was read
+			err = to.Close()
+			if _, failed := errors.AsType[*redact.SecretError](err); failed != c.fails || !failed && err != nil {
+				t.Errorf("Close returned %v, want a SecretError: %t", err, c.fails)
+			}
+		})
 	}
 }

@@ -68,6 +68,17 @@ func (m *Memory) learn(found *secrets) {
 	m.all = m.all.with(found, always)
 }
 
+// learnAll remembers secrets in names of JSON members as if they looked random: so FindSecrets finds
+// them.
+func (m *Memory) learnAll(found *secrets) {
+	if m.above != nil {
+		m.above.learnAll(found)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.random, m.all = m.random.with(found, always), m.all.with(found, always)
+}
+
 // with returns these secrets and the other ones that keep accepts.
 func (s *secrets) with(of *secrets, keep func(string) bool) *secrets {
 	more := s
@@ -88,8 +99,9 @@ func (s *secrets) with(of *secrets, keep func(string) bool) *secrets {
 // Redacted is [Rules.Redacted] without the secrets of earlier interactions.
 func (m *Memory) Redacted(x *recording.Interaction) *recording.Interaction {
 	random, _ := m.known()
-	clean, r := m.rules.redacted(x, false, random)
+	clean, r := m.rules.redacted(x, false, random, &secrets{})
 	m.learn(&r.found)
+	m.learnAll(r.names)
 	return clean
 }
 
@@ -98,7 +110,7 @@ func (m *Memory) Redacted(x *recording.Interaction) *recording.Interaction {
 // It remembers nothing.
 func (m *Memory) RedactedAll(x *recording.Interaction) *recording.Interaction {
 	_, all := m.known()
-	clean, _ := m.rules.redacted(x, false, all)
+	clean, _ := m.rules.redacted(x, false, all, nil)
 	return clean
 }
 
@@ -114,7 +126,7 @@ func (m *Memory) Notice(h http.Header) {
 		for _, v := range values {
 			if m.isNew(name, v) && m.rules.secrecy(kindHeader, name) != secretNever {
 				x := &recording.Interaction{Request: recording.Request{Header: http.Header{name: {v}}}}
-				m.learn(&m.rules.redact(x, false, &secrets{}).found)
+				m.learn(&m.rules.redact(x, false, &secrets{}, nil).found)
 			}
 		}
 	}

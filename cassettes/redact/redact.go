@@ -40,18 +40,19 @@ func (f RedactorFunc) Redact(x *recording.Interaction) { f(x) }
 // It searches elsewhere only for secrets of 8 bytes or more, and only for the first 8 KiB
 // of a secret. It encodes gzip and deflate bodies again and adjusts lengths and chunks.
 func (o *Rules) Redacted(x *recording.Interaction) *recording.Interaction {
-	out, _ := o.redacted(x, false, &secrets{})
+	out, _ := o.redacted(x, false, &secrets{}, nil)
 	return out
 }
 
 // redacted implements Redacted. If known is true, it also removes secrets with a known
-// shape. It also removes the secrets in before.
-func (o *Rules) redacted(x *recording.Interaction, known bool, before *secrets) (*recording.Interaction, *redaction) {
+// shape. It also removes the secrets in before. It adds those in names of JSON members to names, and
+// leaves them, or replaces them if names is nil.
+func (o *Rules) redacted(x *recording.Interaction, known bool, before, names *secrets) (*recording.Interaction, *redaction) {
 	out := *x
 	sent, got := open(&out.Request.Header, out.Request.Body), open(&out.Response.Header, out.Response.Body)
 	out.Request.Trailer, out.Response.Trailer = x.Request.Trailer.Clone(), x.Response.Trailer.Clone()
 	out.Request.Body, out.Response.Body = sent.Plain, got.Plain
-	found := o.redact(&out, known, before)
+	found := o.redact(&out, known, before, names)
 	for _, r := range o.Redact {
 		r.Redact(&out)
 	}
@@ -121,7 +122,7 @@ type Rules struct {
 // and tokens of known shapes. It returns the places of removed secrets, except those that
 // Redact removed. A second call removes nothing.
 func (o *Rules) Scrubbed(x *recording.Interaction) (clean *recording.Interaction, taken []SuspectedSecret) {
-	clean, found := o.redacted(x, true, &secrets{})
+	clean, found := o.redacted(x, true, &secrets{}, nil)
 	for i := range found.leaves {
 		l := &found.leaves[i]
 		if spans := found.spans[i]; replaced(l.text, spans) == l.text {

@@ -16,12 +16,13 @@ type redaction struct {
 	spans  map[int][]span // by the index of a leaf
 	found  secrets
 	before *secrets // of other interactions
+	names  *secrets // in names of JSON members, which stay; nil if they are replaced, too
 }
 
 // redact redacts an interaction whose bodies are decoded.
-func (o *Rules) redact(x *recording.Interaction, known bool, before *secrets) *redaction {
+func (o *Rules) redact(x *recording.Interaction, known bool, before, names *secrets) *redaction {
 	leaves, unchanged := o.leaves(x)
-	r := &redaction{leaves: leaves, spans: map[int][]span{}, before: before}
+	r := &redaction{leaves: leaves, spans: map[int][]span{}, before: before, names: names}
 	r.end = endOf(r.leaves, x.Response.Body)
 	r.find(o, known)
 	for i := range r.spans {
@@ -85,9 +86,16 @@ func (r *redaction) add(i int, spans ...span) {
 		return
 	}
 	for _, s := range spans {
-		if l.at == nil || l.kind != kindName || isMixed(l.text[s.from:s.to]) || s.to-s.from >= 2*match.MinSecret && strings.ContainsAny(l.text[s.from:s.to], "0123456789") {
-			r.spans[i] = append(r.spans[i], s)
+		text := l.text[s.from:s.to]
+		switch {
+		case l.at == nil || l.kind != kindName:
+		case !isMixed(text) && (len(text) < 2*match.MinSecret || !strings.ContainsAny(text, "0123456789")):
+			continue
+		case r.names != nil:
+			r.names.add(text)
+			continue
 		}
+		r.spans[i] = append(r.spans[i], s)
 	}
 }
 
