@@ -91,6 +91,9 @@ func (l *list) learn(id string) (i int32, known bool) {
 
 func (l *list) add(s *sink, m llm.Message) {
 	if f, wrong := malformed(m); wrong != "" {
+		if f == faultNoParts && m.Opaque != nil && s.protocol != nil && *s.protocol == "openai-chat" {
+			f = faultNoText // with other members, the codec reads null as it reads ""
+		}
 		s.reportFault(f, "message %d %s", l.n, wrong)
 	}
 	l.take(s, m)

@@ -1,9 +1,11 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -17,7 +19,7 @@ func malformed(m llm.Message) (f *Fault, wrong string) {
 	switch m.Role {
 	case llm.RoleSystem, llm.RoleUser:
 	case llm.RoleAssistant:
-		if m.Opaque == nil && empty(m) { // OpenAI accepts the opaque id of audio as the only content
+		if !isContent(m.Opaque) && empty(m) { // OpenAI accepts the opaque id of audio as the only content
 			if f = faultNoText; len(m.Parts) == 0 {
 				f = faultNoParts
 			}
@@ -52,8 +54,37 @@ func malformed(m llm.Message) (f *Fault, wrong string) {
 func empty(m llm.Message) bool {
 	return !slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
 		t, ok := p.(llm.Text)
-		return !ok || t.Text != "" || t.Opaque != nil
+		return !ok || t.Text != "" || isContent(t.Opaque)
 	})
+}
+
+// emptyMembers are members of a message or a text that are not content, whatever their values are.
+var emptyMembers = []string{
+	"cache_control", "cachePoint", "created_at", "createdAt", "finish_reason", "id", "model", "name", "object", "phase", "role", "status",
+	"stop_reason", "stop_sequence", "timestamp", "type", "usage",
+}
+
+// wrappers are members whose own members are those of the message.
+var wrappers = []string{"additional_kwargs", "anthropic", "gemini"}
+
+// isContent reports whether opaque data may be content, such as audio or a signature. Data that is not an object may be.
+func isContent(opaque json.RawMessage) bool {
+	d := jsonio.NewDec(jsonio.View(opaque))
+	return opaque != nil && (d.Peek() != '{' || hasContent(&d) || d.End() != nil)
+}
+
+// hasContent reports whether an object has a member that may be content. An empty value, a number and a boolean are not.
+func hasContent(d *jsonio.Dec) (found bool) {
+	for name := range d.Members() {
+		if slices.Contains(wrappers, name) && d.Peek() == '{' {
+			found = hasContent(d) || found
+			continue
+		}
+		value := d.Raw()
+		isData := value != "" && strings.ContainsRune(`"[{`, rune(value[0])) && strings.Trim(value, "\"[{ \t\r\n}]") != ""
+		found = found || isData && !slices.Contains(emptyMembers, name[strings.IndexByte(name, ':')+1:]) // codecs add a prefix
+	}
+	return found
 }
 
 // isUnnamed reports whether a part is a call without a name, which no provider accepts.
