@@ -37,8 +37,15 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 		return `{"id":"t","projectId":"p","scores":` + scores + `,"observations":[{"id":"o","traceId":"t","type":"GENERATION","parentObservationId":null,"startTime":"2026-01-01T00:00:00Z","input":[{"role":"user","content":"q"}],"output":{"role":"assistant","content":"a"}}]}`
 	}
 	const score = `{"name":"s","value":0.5}`
+	const noScore = `good: the column is not one of Langfuse and not a list of numbers`
 	ui := func(members string) string {
 		return `[{"id":"1","role":"user","content":"q","parts":[{"type":"text","text":"q"}]},{"id":"2","role":"assistant","content":"a",` + members + `}]`
+	}
+	swe := func(info string) string {
+		return `{"trajectory":[],"history":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}],"info":` + info + `}`
+	}
+	rows := func(members string) string {
+		return `[{"id":"o","traceId":"t","type":"GENERATION","parentObservationId":null,"startTime":"2026-01-01T00:00:00Z","input":"q","output":"a",` + members + `}]`
 	}
 	const object, list = "expected an object", "expected a list"
 	for file, want := range map[string]string{
@@ -88,10 +95,30 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 		langfuse(`[` + score + `,{"name":"s","score":1}]`):                         `scores[1]: the score has no value; it has the members "name", "score"`,
 		langfuse(`[` + score + `,{"name":"s","value":null,"stringValue":"good"}]`): "",
 		langfuse(`[]`): "", langfuse(`{}`): "", tau2(`[]`): "", atif(`[]`): "", sample(`"scores":[]`): "", // nothing is lost
-		ui(`"parts":"[{\"type\":\"tool-invocation\"}]"`):  `text that is not read, as "parts"`,
-		ui(`"parts":{"0":{"type":"text","text":"a"}}`):    `text that is not read, as "parts"`,
-		ui(`"toolInvocations":"[{}]"`):                    `text that is not read, as "toolInvocations"`,
-		ui(`"parts":[{"type":"text","text":"a"},"lost"]`): "a part that is not an object",
+		swe(`"lost"`):                  "info: " + object,
+		swe(`[{"submission":"lost"}]`): "info: " + object,
+		swe(`{"submission":"a","model_stats":{"instance_cost":0.5}}`): "",
+		swe(`null`): "",
+		swe(`{"model_stats":{"instance_cost":{"usd":1}}}`): "info.model_stats.instance_cost: expected a number",
+		rows(`"good":"0.5"`):           noScore,
+		rows(`"good":0.5`):             noScore,
+		rows(`"good":{"value":0.5}`):   noScore,
+		rows(`"good":[0.5,"lost"]`):    noScore,
+		rows(`"good":[[0.5]]`):         noScore,
+		rows(`"good":[{"value":0.5}]`): noScore,
+		rows(`"scores":{"good":0.5}`):  "scores: the column is not",
+		rows(`"good":[0.5],"label":["x"],"none":[],"scores":[],"note":"text","extra":null,"empty":{}`):                                               "",
+		rows(`"latency":1.5,"promptVersion":3,"version":"2","costDetails":{"total":0.5},"model_parameters":{"a":1},"metadata":{"a":1},"userId":"7"`): "",
+		rows(`"totalCost":"0.5"`):       "totalCost: expected a number",
+		rows(`"totalCost":{"usd":0.5}`): "totalCost: expected a number",
+		rows(`"totalCost":[0.5]`):       "totalCost: expected a number",
+		rows(`"totalCost":0.5`):         "",
+		rows(`"totalCost":null`):        "",
+		strings.Replace(langfuse(`[]`), `"type":`, `"calculatedTotalCost":"0.5","type":`, 1): "observations[0].calculatedTotalCost: expected a number",
+		ui(`"parts":"[{\"type\":\"tool-invocation\"}]"`):                                     `text that is not read, as "parts"`,
+		ui(`"parts":{"0":{"type":"text","text":"a"}}`):                                       `text that is not read, as "parts"`,
+		ui(`"toolInvocations":"[{}]"`):                                                       `text that is not read, as "toolInvocations"`,
+		ui(`"parts":[{"type":"text","text":"a"},"lost"]`):                                    "a part that is not an object",
 		ui(`"parts":[]`):                        "",
 		ui(`"parts":null,"toolInvocations":[]`): "",
 		ui(`"parts":[{"type":"step-start"},{"type":"text","text":"a"}],"annotations":[]`): "",
@@ -261,6 +288,9 @@ func TestEventsOfCodexAreReported(t *testing.T) {
 		shown("a"):                             noItem,
 		said("a") + shown("a") + shown("lost"): noItem,
 		said("a") + record("event_msg", `{"type":"hologram","info":{"total_token_usage":{"input_tokens":1}}}`):                                                  `file:4: the event has the unknown type "hologram"`,
+		said("a") + record("event_msg", `{"type":"token_count","info":null,"rate_limits":{}}`):                                                                  "",
+		said("a") + record("event_msg", `{"type":"token_count","info":"lost"}`):                                                                                 "payload.info: expected an object",
+		said("a") + record("event_msg", `{"type":"token_count","info":[{"total_token_usage":{"input_tokens":1}}]}`):                                             "payload.info: expected an object",
 		said("a") + record("event_msg", `"lost"`):                                                                                                               `file:4: the event has the unknown type ""`,
 		said("a") + record("event_msg", `{"type":"task_complete","last_agent_message":"a"}`) + record("event_msg", `{"type":"exec_command_end","call_id":"c"}`): "",
 	} {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -300,9 +301,7 @@ func (r *Run) Resources() (s Resources) {
 func (s *Source) wrongUsage(r *Run) (wrong []*Error) {
 	find := func(place string, usage json.RawMessage) {
 		shape.Usage(place, usage, func(format string, args ...any) {
-			e := s.errorAt(r.Line, "", fmt.Errorf(format, args...))
-			e.Place = r.Name
-			wrong = append(wrong, e)
+			wrong = append(wrong, s.errorIn(r, fmt.Errorf(format, args...)))
 		})
 	}
 	for _, name := range []string{"usage", "totalUsage", "tokenUsage"} {
@@ -311,11 +310,22 @@ func (s *Source) wrongUsage(r *Run) (wrong []*Error) {
 	for model, usage := range tree.Members(r.Meta["model_usage"]) {
 		find("model_usage."+model, usage)
 	}
-	find("info.model_stats", tree.Member(r.Meta["info"], "model_stats"))
+	stats := tree.Member(r.Meta["info"], "model_stats")
+	find("info.model_stats", stats)
+	if cost := tree.Member(stats, "instance_cost"); !tree.IsNull(cost) && !isNumber(cost) {
+		wrong = append(wrong, s.errorIn(r, errors.New("info.model_stats.instance_cost: expected a number")))
+	}
 	for n, step := range tree.Elements(r.Meta["steps"]) {
 		find(fmt.Sprintf("steps[%d].usage", n), tree.Member(step, "usage"))
 	}
 	return wrong
+}
+
+// errorIn returns an error about a run.
+func (s *Source) errorIn(r *Run, err error) *Error {
+	e := s.errorAt(r.Line, "", err)
+	e.Place = r.Name
+	return e
 }
 
 // usageOf reads tokens under their usual names, and all counts under llm's names.

@@ -3,6 +3,7 @@ package format
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -149,6 +150,9 @@ func (c *codex) add(r *record) (ended []Run) {
 		// Codex counts the tokens when a response is complete, and repeats the count with its limits.
 		// Without usage, the count comes after a response, or before one with its limits.
 		before := c.usage
+		if info := tree.Member(payload, "info"); !message.IsEmpty(info) && !isObject(info) {
+			c.run.Unknown = append(c.run.Unknown, Unknown{Line: r.line, Path: joinPath(r.path, "payload.info"), Err: errors.New("expected an object with the usage")})
+		}
 		if total := tree.Member(payload, "info", "total_token_usage"); !tree.IsNull(total) {
 			c.run.reportUsage(r, "payload.info.total_token_usage", total)
 			c.usage = codexUsage(total)

@@ -26,5 +26,6 @@ func SWEAgent(d *jsonio.Dec, run *Run) {
 	if id := tree.Scalar(config, "problem_statement", "id"); id != "" {
 		run.Case, run.Name = id, id
 	}
+	run.reportNotObject("info", run.Meta["info"])
 	run.Answer = tree.Scalar(run.Meta["info"], "submission")
 }

@@ -95,7 +95,7 @@ var (
 		"id": text, "object": nil, "created": nil, "model": text, "system_fingerprint": nil, "service_tier": nil,
 		"usage": usage, "x_groq": object{"usage": usage, open: nil}, open: nil,
 		"choices": list{object{
-			"index": count, "finish_reason": nil, "text": text, "delta": chatMessage, "message": chatMessage,
+			"index": count, "finish_reason": either{text, lastChoice}, "text": text, "delta": chatMessage, "message": chatMessage,
 			"logprobs": nil, "stop_reason": nil, "native_finish_reason": nil, "content_filter_results": nil, "content_filter_offsets": nil,
 		}},
 	}
@@ -105,6 +105,8 @@ var (
 		"tool_calls":    list{object{"id": text, "index": count, "type": text, "function": chatFunction, "custom": chatFunction, open: nil}},
 		"function_call": chatFunction, "audio": object{"transcript": text, open: nil}, open: nil,
 	}
+	// lastChoice is the choice of the last event, which LangSmith for JavaScript has as the finish reason of a stream.
+	lastChoice   = object{"index": about{count}, "delta": about{nil}, "logprobs": about{nil}, "finish_reason": some{text}}
 	chatFunction = object{"name": text, "arguments": textOrObject, "input": textOrObject}
 	textOrObject = either{text, object{open: nil}} // some servers have arguments as an object
 

@@ -128,6 +128,11 @@ func (t *langfuse) call(n int) {
 	s := &t.spans[n]
 	name, usage := usageMember(s.raw)
 	shape.Usage(name, usage, func(format string, args ...any) { t.reportPart(n, "", format, args...) })
+	for _, name := range []string{"totalCost", "calculatedTotalCost"} {
+		if cost := tree.Member(s.raw, name); !tree.IsNull(cost) && !isNumber(cost) {
+			t.reportPart(n, "."+name, "expected a number")
+		}
+	}
 	kind := tree.Scalar(s.raw, "type")
 	rank, known := observationRanks[kind]
 	if !known {

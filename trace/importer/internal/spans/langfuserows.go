@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/internal/ordered"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
+	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -60,13 +62,13 @@ func (l *langfuseRows) row(e format.Element) {
 		t.report(e, "the row is not an object")
 	case isTrace && t.run.Meta["trace"] == nil:
 		t.run.Meta["trace"] = row
-		t.run.Scores = append(t.run.Scores, rowScores(row, traceColumns)...)
+		t.run.Scores = append(t.run.Scores, t.rowScores(e, row)...)
 	case isTrace:
 		t.report(e, "the trace "+strconv.Quote(id)+" is in another row, too")
 	default:
 		t.spans = append(t.spans, recordedSpan{
 			raw: row, id: tree.Scalar(row, "id"), parent: tree.Scalar(row, "parentObservationId"),
-			usage: langfuseUsage(row), scores: rowScores(row, observationColumns),
+			usage: langfuseUsage(row), scores: t.rowScores(e, row),
 		})
 		t.lines = append(t.lines, e)
 	}
@@ -130,43 +132,73 @@ var camelNames = map[string]string{
 	"total_cost": "totalCost", "session_id": "sessionId", "project_id": "projectId",
 }
 
-// The columns of the tables. Each other column has the values of a score. From
-// worker/src/features/database-read-stream in github.com/langfuse/langfuse.
-var (
-	observationColumns = columns("traceTags", "toolCalls", "toolCallNames", "comments", "traceTimestamp")
-	traceColumns       = columns("tags", "comments")
-)
+// columns are those of the tables of observations and of traces, in lower case and without underscores. Each other
+// column has the values of a score. From worker/src/features/database-read-stream in github.com/langfuse/langfuse.
+var columns = makeColumns(`
+	id traceId traceName traceTags traceTimestamp type name startTime endTime completionStartTime level statusMessage version release
+	input output metadata model providedModelName internalModelId modelId modelParameters promptId promptName promptVersion
+	latency timeToFirstToken tokensPerSecond usage unit usageDetails providedUsageDetails costDetails providedCostDetails
+	inputUsage outputUsage totalUsage inputTokens outputTokens promptTokens completionTokens totalTokens tokenCount tokens
+	inputCost outputCost totalCost calculatedInputCost calculatedOutputCost calculatedTotalCost inputPrice outputPrice totalPrice
+	usagePricingTierId usagePricingTierName environment userId sessionId projectId parentObservationId createdAt updatedAt isDeleted
+	toolDefinitions toolCalls toolCallNames comments tags bookmarked public timestamp externalId htmlPath eventTs
+	observations observationCount errorCount warningCount defaultCount debugCount levelCounts`)
 
-func columns(lists ...string) map[string]bool {
-	names := map[string]bool{"input": true, "output": true, "metadata": true}
-	for _, name := range lists {
-		names[name] = true
+func makeColumns(names string) map[string]bool {
+	columns := map[string]bool{}
+	for _, name := range strings.Fields(strings.ToLower(names)) {
+		columns[name] = true
 	}
-	return names
+	return columns
 }
 
 // rowScores returns the scores of a row: the columns with a list of numbers. A score has several
-// values if it was given several times; then it is their mean.
-func rowScores(row json.RawMessage, known map[string]bool) (scores []format.Score) {
+// values if it was given several times; then it is their mean. It reports other values that may be scores.
+func (t *langfuse) rowScores(e format.Element, row json.RawMessage) (scores []format.Score) {
 	for name, value := range tree.Members(row) {
-		if known[name] || len(value) == 0 || value[0] != '[' {
+		if columns[strings.ReplaceAll(strings.ToLower(name), "_", "")] || message.IsEmpty(value) {
 			continue
 		}
-		n, sum := 0, 0.0
-		for _, element := range tree.Elements(value) {
-			v, err := strconv.ParseFloat(string(element), 64)
-			if err != nil {
-				n = 0
-				break
-			}
-			n++
-			sum += v
-		}
-		if n > 0 {
-			score := format.ScoreOf(name, strconv.AppendFloat(nil, sum/float64(n), 'g', -1, 64))
+		switch mean, isScore := meanOf(value); {
+		case isScore:
+			score := format.ScoreOf(name, strconv.AppendFloat(nil, mean, 'g', -1, 64))
 			score.Raw = value
 			scores = append(scores, score)
+		case !isLabel(value):
+			t.run.ReportUnknown(strings.TrimPrefix(e.Path+"."+name, "."), "the column is not one of Langfuse and not a list of numbers: it may have a score")
+			t.run.Unknown[len(t.run.Unknown)-1].Line = e.Line
 		}
 	}
 	return scores
+}
+
+// meanOf returns the mean of a list of numbers.
+func meanOf(list json.RawMessage) (mean float64, ok bool) {
+	n, sum := 0, 0.0
+	for _, element := range tree.Elements(list) {
+		v, err := strconv.ParseFloat(string(element), 64)
+		if err != nil {
+			return 0, false
+		}
+		n, sum = n+1, sum+v
+	}
+	return sum / float64(n), n > 0
+}
+
+// isLabel reports whether a value is a text, a boolean or a list of texts, without a number: it has no score.
+func isLabel(value json.RawMessage) bool {
+	if value[0] != '[' {
+		return tree.IsText(value) && !isNumber(json.RawMessage(tree.String(value))) || value[0] == 't' || value[0] == 'f'
+	}
+	for _, element := range tree.Elements(value) {
+		if !tree.IsText(element) {
+			return false
+		}
+	}
+	return true
+}
+
+func isNumber(value json.RawMessage) bool {
+	_, err := strconv.ParseFloat(string(value), 64)
+	return err == nil
 }
