@@ -72,7 +72,7 @@ which clients do not retry, and a description of how it differs from the nearest
 match.
 
 replay starts the program after -- with the same environment variables as
-record, and with a key for each provider if the environment has none.
+record, and with any-key as the key of each provider.
 
 Exit status: that of the program, or 128 plus the number of the signal that
 ended it; 1 if a request was not in the cassette, a redirect led it past
@@ -183,7 +183,7 @@ func (v *cassetteServer) env(url string, names []string) []string {
 	for _, p := range cli.Providers() {
 		if slices.Contains(names, p.Name) {
 			vars[p.BaseVariable] = url + "/" + p.Name
-			if v.opts.Mode == cassettes.Replay && v.w.Getenv(p.KeyVariable) == "" {
+			if v.opts.Mode == cassettes.Replay {
 				vars[p.KeyVariable] = cli.AnyKey
 			}
 		}

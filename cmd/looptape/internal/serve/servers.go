@@ -2,7 +2,6 @@ package serve
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/cassettes"
-	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 )
 
@@ -119,35 +117,11 @@ func (v *cassetteServer) recordCommand(recorded map[string]string, args []string
 		words = append(words, "--secret", name)
 	}
 	if len(args) > 0 {
-		words = append(append(words, "--"), v.withoutSecrets(args)...)
+		words = append(words, "--", args[0])
 	}
-	return cli.ShellLine(words...)
-}
-
-// withoutSecrets returns the arguments of a program with SECRET for values of flags with secret names
-// and for arguments that contain a key of a known shape.
-func (v *cassetteServer) withoutSecrets(args []string) []string {
-	clean := slices.Clone(args)
-	for i, arg := range args {
-		name, value, assigned := strings.Cut(arg, "=")
-		if !assigned {
-			name, value = "", arg
-			if i > 0 && strings.HasPrefix(args[i-1], "-") {
-				name = args[i-1]
-			}
-		}
-		body, err := json.Marshal(map[string]string{strings.TrimLeft(name, "-"): value})
-		if err != nil {
-			continue // strings always encode
-		}
-		x := &recording.Interaction{Request: recording.Request{Body: body}}
-		if _, taken := v.opts.Scrubbed(x); len(taken) == 0 && v.opts.FindSecrets(x) == nil {
-			continue
-		}
-		clean[i] = "SECRET"
-		if assigned {
-			clean[i] = name + "=SECRET"
-		}
+	command := cli.ShellLine(words...)
+	if len(args) > 1 {
+		command += " …" // the arguments may have a secret
 	}
-	return clean
+	return command
 }

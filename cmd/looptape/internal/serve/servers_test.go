@@ -22,8 +22,8 @@ func TestAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b.tape")
 	recorded := map[string]string{"openai": "https://api.openai.com/v1", "my": "http://localhost:80/v1?a=1&b"}
 	v := cassetteServer{file: path, opts: cassettes.Options{Upstreams: map[string]string{"other": "http://x/"}, Ignore: []string{"?at", "/a"}, Rules: redact.Rules{Secret: []string{"X-Pin"}}}}
-	want := "looptape record -o '" + path + "' --upstream 'my=http://localhost:80/v1?a=1&b' --upstream other=http://x/ --ignore '?at' --ignore /a --secret X-Pin -- node agent.js '' 'it'\\''s' '$x' 'é=%40'"
-	if got := v.recordCommand(recorded, []string{"node", "agent.js", "", "it's", "$x", "é=%40"}); got != want {
+	want := "looptape record -o '" + path + "' --upstream 'my=http://localhost:80/v1?a=1&b' --upstream other=http://x/ --ignore '?at' --ignore /a --secret X-Pin -- 'my node' …"
+	if got := v.recordCommand(recorded, []string{"my node", "agent.js"}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	v.file, v.opts.Ignore, v.opts.Secret = filepath.Join(t.TempDir(), "none.tape"), nil, nil
@@ -32,11 +32,11 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// The command has no secret from the arguments of the program.
-func TestAgainWithoutSecrets(t *testing.T) {
+// The command has no arguments of the program, which may have secrets.
+func TestAgainWithoutArguments(t *testing.T) {
 	v := cassetteServer{file: "a.tape"}
-	args := []string{"node", "agent.js", "--api-key", "Tr0ub4dor&3", "--password=hunter2hunter", "SMTP_PASS=hunter2hunter", "use sk-ant-api03-abcdefghij0123456789", "--max-tokens", "4096", "--model", "m"}
-	const want = "looptape record -o a.tape -- node agent.js --api-key SECRET --password=SECRET SMTP_PASS=SECRET SECRET --max-tokens 4096 --model m"
+	args := []string{"node", "agent.js", "--api-key", "Tr0ub4dor&3", "hunter"}
+	const want = "looptape record -o a.tape -- node …"
 	if got := v.recordCommand(nil, args); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
