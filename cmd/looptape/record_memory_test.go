@@ -46,6 +46,7 @@ func TestRecordLongStream(t *testing.T) {
 		c := exec.CommandContext(t.Context(), "looptape", args...)
 		var printed, said bytes.Buffer
 		c.Stdout, c.Stderr = &printed, &said
+		c.Env = append(c.Environ(), "GOGC=100") // the default
 		err := c.Run()
 		if got, want := printed.String(), fmt.Sprintln(*streamSize<<20, nil); err != nil || got != want {
 			t.Errorf("%s: %v: the program read %q, want %q: %s", args[0], err, got, want, &said)

@@ -46,8 +46,8 @@ each failure, for these reasons only:
   must pass     a run failed in a case that must pass: "must_pass": true in the
                 baseline, or --must-pass
   missing       a case of the baseline has no run, or fewer scores than before
-  invariant     a run breaks a rule, such as INV-04 of the scorer ` + evals.InvariantMetric + `, that
-                no run of the case breaks in the baseline
+  invariant     a run breaks a rule, such as INV-04 of the scorer ` + evals.InvariantMetric + `,
+                that no run of the case breaks in the baseline
   scorer error  a scorer failed
 
 --update replaces the baseline and keeps its must_pass members. The baseline is
