@@ -14,7 +14,7 @@ func TestGatePlan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	draw := func(share float64) *evals.Result {
 		var lines []string
-		for i := range 20 {
+		for i := range 12 {
 			rate := []float64{0.5, 0.9}[i%2] * share
 			for range 6 {
 				lines = append(lines, fmt.Sprintf("c%d m=%d", i, map[bool]int{true: 1}[rng.Float64() < rate]))
@@ -29,7 +29,7 @@ func TestGatePlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var alarms, power, found, failed float64
-			const gates, plans = 20, 3
+			const gates, plans = 20, 2
 			for i := range gates {
 				base := baseline(t, draw(1))
 				if i < plans {
@@ -38,7 +38,7 @@ func TestGatePlan(t *testing.T) {
 						t.Fatal(err)
 					}
 					m := p.Metrics["m"]
-					if m.Cases != 20 || m.Runs != 6 {
+					if m.Cases != 12 || m.Runs != 6 {
 						t.Fatalf("got %d cases and %d runs", m.Cases, m.Runs)
 					}
 					alarms += *m.FalseAlarms / plans

@@ -38,9 +38,9 @@ func (j *joiner) check(own, next []Event) error {
 	if len(begin) == 0 {
 		begin, _ = firstMessages(own) // of an interrupted first step
 	}
-	messages, comparable := firstMessages(next)
+	messages, known := firstMessages(next)
 	rewritten := slices.ContainsFunc(own, func(ev Event) bool { return ev.Body.Kind() == KindHistoryRewrite })
-	if !comparable || rewritten {
+	if !known || rewritten {
 		return nil
 	}
 	if messages = j.messages(PurposeAnswer, messages); commonPrefix(begin, messages) < len(begin) {

@@ -79,9 +79,16 @@ func Changing(share, difference float64) PairedRates {
 }
 
 // power returns the probability that McNemar's mid-p test of n cases finds the difference, in its
-// direction.
+// direction. With many cases that change it is that of the normal distribution (Connor, "Sample size
+// for testing differences in proportions for the paired-sample design", Biometrics 43, 1987).
 func (p PairedRates) power(n int, alpha float64) float64 {
 	discordant := p.OnlyBase + p.OnlyOther
+	const many = 3000
+	if change := float64(n) * discordant; change > many {
+		d := math.Abs(p.OnlyBase - p.OnlyOther)
+		z := -distuv.UnitNormal.Quantile(alpha / 2)
+		return distuv.UnitNormal.CDF((d*math.Sqrt(float64(n)) - z*math.Sqrt(discordant)) / math.Sqrt(max(discordant-d*d, rounding)))
+	}
 	more := max(p.OnlyBase, p.OnlyOther) / discordant
 	all := distuv.Binomial{N: float64(n), P: discordant}
 	const far = 9 // standard deviations

@@ -65,6 +65,21 @@ func TestPlanExact(t *testing.T) {
 	}
 }
 
+// TestPlanMany compares the normal distribution, which more than 3,000 changed cases have, with the exact
+// one of a few less.
+func TestPlanMany(t *testing.T) {
+	for _, power := range []float64{0.5, 0.8, 0.95} {
+		var needed []int
+		for _, d := range []float64{0.02, 0.0195, 0.019, 0.0185} {
+			needed = append(needed, int(float64(must(stats.Changing(0.3, d).CasesNeeded(stats.Test{Power: power}))(t))*d*d*1000))
+		}
+		// In units of the square of the difference, the numbers are equal for small differences.
+		for _, n := range needed[1:] {
+			near(t, "cases", float64(n), float64(needed[0]), 0.01)
+		}
+	}
+}
+
 // TestPlanDetectable checks that what cases find is what they are needed for, and no impossible value.
 func TestPlanDetectable(t *testing.T) {
 	d, ok, err := stats.Changing(0.3, 0.1).Detectable(200, stats.Test{})

@@ -48,7 +48,7 @@ func (s Sequential) Test(differences []float64) (SequentialResult, error) {
 		return SequentialResult{}, fmt.Errorf("sequential test of an effect of %v at the level %v: want an effect above 0 and at most 1, and a level between 0 and 1", s.Effect, alpha)
 	}
 	// Before the first differences, a quarter of the pairs are assumed to differ.
-	const pairs, quarter, most = 4, 0.25, 0.95
+	const pairs, quarter, most = 10, 0.25, 0.95
 	var higher, lower float64 // logarithms of the products
 	squares, largest := pairs*quarter, 0.0
 	r := SequentialResult{E: 1, P: 1}

@@ -82,15 +82,15 @@ func TestSimulatorNormal(t *testing.T) {
 			for i, n := range []int{199, 200} {
 				s := simulator(t, 3, 2, sample(t, values(rand.New(rand.NewPCG(1, 1)), n)...))
 				for _, drop := range []float64{0, 0.05, 0.1} {
-					power[i] = append(power[i], must(s.Power(test, drop, stats.Resampling{Resamples: 1000}))(t))
+					power[i] = append(power[i], must(s.Power(test, drop, stats.Resampling{Resamples: 500}))(t))
 				}
-				drop, ok, err := s.Smallest(test, 0.8, stats.Resampling{Resamples: 300})
+				drop, ok, err := s.Smallest(test, 0.8, stats.Resampling{Resamples: 100})
 				if !ok || err != nil {
 					t.Fatal(ok, err)
 				}
 				smallest[i] = drop
 			}
-			near(t, name+": power", power[1], power[0], 0.045)
+			near(t, name+": power", power[1], power[0], 0.06)
 			near(t, name+": smallest drop", smallest[1], smallest[0], 0.05)
 		}
 	}

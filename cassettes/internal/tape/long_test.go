@@ -174,7 +174,7 @@ func TestSpoolRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Add([]byte(body), EventChunks([]byte(body))); err != ErrEvents { //nolint:errorlint // it is returned as it is
+		if err := s.Add([]byte(body), EventChunks([]byte(body))); err != ErrEvents {
 			t.Errorf("%q: got %v, want %v", body, err, ErrEvents)
 		}
 		s.Remove()
