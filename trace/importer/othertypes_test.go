@@ -173,13 +173,25 @@ func TestSpansOfOtherTypesAreReported(t *testing.T) {
 		array(message):             "",
 		array(`{"arrayValue":{}}`): "",
 		otlp(`[` + span(`"attributes":[`+key+text+`,{"key":"a"}],"events":[]`) + `]`): "",
-		openInference(``):        "",
+		openInference(``):                     "",
+		otlp(`[` + valid + `,` + valid + `]`): "",
+		otlp(`[` + valid + `,{"spanId":"1",` + strings.Replace(valid[1:], `"spanId":"1",`, ``, 1) + `]`):                                       "", // in another order
+		otlp(`[` + valid + `,` + span(`"endTimeUnixNano":"1","attributes":[`+key+text+`]`) + `]`):                                              `span "1": another span of the trace has the same id and other content`,
+		openInference(`,{"context":{"trace_id":"1","span_id":"1"},"attributes":{"openinference.span.kind":"LLM","llm.token_count.prompt":7}}`): `span "1": another span`,
 		openInference(`,"lost"`): "the span is not an object",
 		openInference(`,{"context":{"trace_id":"1","span_id":"2"},"attributes":"{\"llm\":1}"}`): "the attributes are not an object",
 		openInference(`,{"context":{"trace_id":"1","span_id":"2"},"attributes":null}`):          "",
 		openInference(`,{"context":{"trace_id":"1","span_id":"2"},"attributes":{}}`):            "",
 	} {
 		isReported(t, file, file, want)
+	}
+	const used = `{"key":"gen_ai.usage.input_tokens","value":{"intValue":"7"}}`
+	first, second := span(`"attributes":[`+key+text+`,`+used+`]`), span(`"kind":3,"attributes":[`+key+text+`,`+used+`]`)
+	for name, spans := range map[string]string{"one": first, "twice": first + "," + first, "with other content": first + "," + second} {
+		run := onlyRun(t, otlp("["+spans+"]"))
+		if got := run.Resources().Usage.InputTokens; got != 7 {
+			t.Errorf("a span, %s: %d input tokens, want 7", name, got)
+		}
 	}
 	const records = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"1","spanId":"1","eventName":"gen_ai.user.message","body":{"kvlistValue":{"values":[{"key":"content","value":{"stringValue":"q"}}]}}},LAST]}]}]}`
 	for last, want := range map[string]string{

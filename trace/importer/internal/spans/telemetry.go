@@ -3,13 +3,16 @@ package spans
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"strconv"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/ordered"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
@@ -37,6 +40,7 @@ type spanTrace struct {
 	id    string
 	line  int
 	spans []recordedSpan
+	byID  map[string]int // the index of the first span with an id
 	// records are those of logs, until all spans are there.
 	records []logRecord
 	// unread are the model calls whose messages cannot be read.
@@ -279,10 +283,33 @@ func (s *readSpan) readCall(start uint64, r *spanReader, rest func() json.RawMes
 	s.err = cmp.Or(s.err, r.wrongUsage)
 }
 
-// add adds a span to its trace.
+// add adds a span to its trace, unless it is there. Of spans with one id and other content, only the first is read.
 func (t *spanTrace) add(s *readSpan) {
+	if i, isThere := t.byID[s.id]; isThere {
+		first := &t.spans[i]
+		if sameValue(jsonio.View(first.raw), jsonio.View(s.raw)) {
+			return
+		}
+		if s.err == nil && (first.isOfModel() || s.isOfModel()) {
+			s.err = errors.New("another span of the trace has the same id and other content, which is not read")
+		}
+		t.report(&s.recordedSpan, s.err)
+		t.spans = append(t.spans, recordedSpan{raw: s.raw, parent: s.parent})
+		return
+	}
+	if s.id != "" {
+		if t.byID == nil {
+			t.byID = map[string]int{}
+		}
+		t.byID[s.id] = len(t.spans)
+	}
 	t.report(&s.recordedSpan, s.err)
 	t.spans = append(t.spans, s.recordedSpan)
+}
+
+// isOfModel reports whether a span has messages, usage or scores, or is one of a model call.
+func (s *recordedSpan) isOfModel() bool {
+	return s.call != nil || s.silent != nil || s.scores != nil || s.usage != (llm.Usage{}) || s.unused != (llm.Usage{})
 }
 
 // report keeps the reason why a span cannot be read; nil if it can.
