@@ -199,7 +199,7 @@ func (s *Source) inspect(e *task) {
 	for _, what := range body.UnreadSystem(e.Protocol.Name(), e.RequestBody) {
 		add("%s", what)
 	}
-	for _, what := range body.UnreadArguments(e.Protocol.Name(), e.RequestBody, e.Request.Messages) {
+	for _, what := range body.UnreadRequest(e.Protocol.Name(), e.RequestBody, e.Request.Messages) {
 		add("%s", what)
 	}
 	if e.Status < http.StatusBadRequest { // else the body is an error

@@ -486,6 +486,26 @@ func TestArgumentsOfOtherTypes(t *testing.T) {
 	}
 }
 
+// The name of a message of Chat Completions that is no text is listed, in lists and over HTTP.
+func TestNamesOfOtherTypes(t *testing.T) {
+	const call = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
+	const done = `{"choices":[{"message":{"role":"assistant","content":"d"},"finish_reason":"stop"}]}`
+	for name, isListed := range map[string]bool{`"f"`: false, `null`: false, `7`: true, `["f"]`: true, `{"v":"f"}`: true} {
+		for member, messages := range map[string]string{
+			"[2].name": `[{"role":"user","content":"q"},` + call + `,{"role":"tool","tool_call_id":"a","name":` + name + `,"content":"r"}]`,
+			"[0].name": `[{"role":"user","name":` + name + `,"content":"q"},` + call + `,{"role":"tool","tool_call_id":"a","content":"r"}]`,
+		} {
+			for form, file := range map[string]string{"a list": messages, "a request over HTTP": typed(chatURL, `{"model":"m","messages":`+messages+`}`, done)} {
+				want := ""
+				if isListed {
+					want = member
+				}
+				isReported(t, name+" as "+member+" in "+form, file, want)
+			}
+		}
+	}
+}
+
 // The input of a call of Bedrock Converse is an object, and in a stream its text.
 func TestInputOfConverse(t *testing.T) {
 	for input, isListed := range map[string]bool{`{"x":1}`: false, `"{\"x\":1}"`: false, `null`: false, `"x"`: true, `"{\"x\":"`: true, `"7"`: true, `7`: true, `[1]`: true, `true`: true} {

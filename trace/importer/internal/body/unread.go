@@ -71,18 +71,31 @@ func UnreadCandidates(candidates json.RawMessage) (unread []string) {
 	return unread
 }
 
-// UnreadArguments returns arguments in a request, whose body this is and whose messages these are, that are neither a
-// text nor an object. The codec of Chat Completions reads any value.
-func UnreadArguments(protocol string, text []byte, messages []llm.Message) (unread []string) {
-	for _, m := range messages {
-		for _, call := range m.Calls() {
-			if args := call.Arguments; args != "" && args[0] != '{' && jsonio.ValidText(args) { // else it was a text
-				shape.Request(protocol, text, func(format string, args ...any) { unread = append(unread, fmt.Sprintf(format, args...)) })
-				return unread
-			}
-		}
+// UnreadRequest returns arguments in a request, whose body this is and whose messages these are, that are neither a
+// text nor an object, and names that are no text. The codec of Chat Completions reads any value.
+func UnreadRequest(protocol string, text []byte, messages []llm.Message) (unread []string) {
+	if slices.ContainsFunc(messages, hasOtherTypes) {
+		shape.Request(protocol, text, func(format string, args ...any) { unread = append(unread, fmt.Sprintf(format, args...)) })
 	}
-	return nil
+	return unread
+}
+
+// hasOtherTypes reports whether a message may have arguments or a name of another type.
+func hasOtherTypes(m llm.Message) bool {
+	isOther := func(opaque json.RawMessage) bool {
+		name := tree.Member(opaque, "name")
+		return !tree.IsNull(name) && !tree.IsText(name)
+	}
+	return isOther(m.Opaque) || slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+		switch p := p.(type) {
+		case llm.ToolCall:
+			return p.Arguments != "" && p.Arguments[0] != '{' && jsonio.ValidText(p.Arguments) // else it was a text
+		case llm.ToolResult:
+			return isOther(p.Opaque)
+		default:
+			return false
+		}
+	})
 }
 
 // unreadCalls adds calls of the client without a name. A client may give an id to a call without one.

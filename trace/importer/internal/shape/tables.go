@@ -25,7 +25,7 @@ var responses = map[string]any{
 
 // requests are the shapes of requests by protocol, if their codec reads more than the API has.
 var requests = map[string]any{
-	"openai-chat": object{open: nil, "messages": list{object{open: nil,
+	"openai-chat": object{open: nil, "messages": list{object{open: nil, "name": text,
 		"tool_calls":    list{object{open: nil, "function": object{open: nil, "arguments": textOrObject}, "custom": object{open: nil, "input": textOrObject}}},
 		"function_call": object{open: nil, "arguments": textOrObject},
 	}}},
