@@ -486,7 +486,7 @@ func TestArgumentsOfOtherTypes(t *testing.T) {
 	}
 }
 
-// The name of a message of Chat Completions that is no text is listed, in lists and over HTTP.
+// The name of a message of Chat Completions that is not a string is listed, in lists and over HTTP.
 func TestNamesOfOtherTypes(t *testing.T) {
 	const call = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
 	const done = `{"choices":[{"message":{"role":"assistant","content":"d"},"finish_reason":"stop"}]}`

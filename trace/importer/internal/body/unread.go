@@ -72,7 +72,7 @@ func UnreadCandidates(candidates json.RawMessage) (unread []string) {
 }
 
 // UnreadRequest returns arguments in a request, whose body this is and whose messages these are, that are neither a
-// text nor an object, and names that are no text. The codec of Chat Completions reads any value.
+// text nor an object, and names that are not strings. The codec of Chat Completions reads any value.
 func UnreadRequest(protocol string, text []byte, messages []llm.Message) (unread []string) {
 	if slices.ContainsFunc(messages, hasOtherTypes) {
 		shape.Request(protocol, text, func(format string, args ...any) { unread = append(unread, fmt.Sprintf(format, args...)) })
