@@ -64,6 +64,8 @@ func TestRedacted(t *testing.T) {
 		{name: "members", in: `{ "api_key" : "` + secret + `", "apiKey": ["` + secret + `", {"a": 1}], "key": "` + "sort" + `", "max_tokens": 12, "secrets": 1 }`, out: `{ "api_key" : "MARK", "apiKey": ["MARK", {"a": 1}], "key": "sort", "max_tokens": 12, "secrets": 1 }`},
 		{name: "named values", in: `[{"name":"password","value":"hunter two"},{"key":"Authorization","value":"Bearer ` + secret + `"},{"name":"city","value":"Paris"},{"name":"api_key","value":{"value":"k"}},{"name":"max_tokens","value":4096}]`,
 			out: `[{"name":"password","value":"` + redact.Placeholder("hunter two") + `"},{"key":"Authorization","value":"Bearer MARK"},{"name":"city","value":"Paris"},{"name":"api_key","value":{"value":"k"}},{"name":"max_tokens","value":4096}]`},
+		{name: "named values of AWS", in: `[{"Key":"DB_PASSWORD","Value":"Tr0ub4dor&3xyz"},{"Key":"Stage","Value":"Tr0ub4dor"}]`,
+			out: `[{"Key":"DB_PASSWORD","Value":"` + redact.Placeholder("Tr0ub4dor&3xyz") + `"},{"Key":"Stage","Value":"Tr0ub4dor"}]`},
 		{name: "schema", in: `{"properties":{"password":{"type":"string"}},"required":["password"]}`, out: `{"properties":{"password":{"type":"string"}},"required":["password"]}`},
 		{name: "logprobs", in: `{"token":"Hello there","logprob":-1}`, out: `{"token":"Hello there","logprob":-1}`},
 		{name: "short", in: `{"password":"abc","a":"abc"}`, out: `{"password":"` + redact.Placeholder("abc") + `","a":"abc"}`},

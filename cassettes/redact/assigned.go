@@ -339,7 +339,7 @@ func (n *nested) string() bool {
 		n.value(in.name, from, to)
 	case strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n"), ":"):
 		n.member = said
-	case n.member == "value":
+	case strings.EqualFold(n.member, "value"):
 		n.value(in.name, from, to)
 	}
 	return closed

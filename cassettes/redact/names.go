@@ -135,7 +135,7 @@ func (o *Rules) isSecret(p *place, text string) bool {
 	if p.kind == kindNumber && s < secretIfCode { // a count
 		s = secretNever
 	}
-	if p.at != nil && p.name == "value" && p.at.named != "" {
+	if p.at != nil && strings.EqualFold(p.name, "value") && p.at.named != "" {
 		s = max(s, o.secrecy(p.kind, p.at.named))
 	}
 	if p.at != nil && leadsTo(o.Secret, p) {

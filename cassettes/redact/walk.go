@@ -103,7 +103,7 @@ func (p *place) path() (path []string) {
 // member named value has the name of its parent.
 func (p *place) field() string {
 	name, f := p.name, p.at
-	if f != nil && f.name != "" && name == "value" {
+	if f != nil && f.name != "" && strings.EqualFold(name, "value") {
 		name, f = f.name, f.up
 	}
 	for ; f != nil && f.kind == '['; f = f.up {
@@ -311,7 +311,7 @@ func (w *walker) string(f *node, text string) string {
 		}
 		return w.leaf(place{kind: kindName, at: f}, text)
 	}
-	if f.key == "name" || f.key == "key" {
+	if strings.EqualFold(f.key, "name") || strings.EqualFold(f.key, "key") {
 		f.named = text
 	}
 	return w.text(place{kind: kindBody, name: f.child(), at: f}, text)
