@@ -506,6 +506,41 @@ func TestNamesOfOtherTypes(t *testing.T) {
 	}
 }
 
+// Results under a name that the format does not use are listed.
+func TestResultsUnderOtherNames(t *testing.T) {
+	const before, answer = `{"role":"user","content":"q"},{"role":"assistant","content":"x","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},`, `{"role":"assistant","content":"a"}`
+	langfuse := func(input string) string {
+		return `[{"id":"o","traceId":"t","type":"GENERATION","parentObservationId":null,"startTime":"2026-01-01T00:00:00Z","input":` + input + `,"output":` + answer + `}]`
+	}
+	langSmith := func(input string) string {
+		return `[{"id":"r","trace_id":"t","run_type":"llm","start_time":"2026-01-01T00:00:00","inputs":` + input + `,"outputs":{"choices":[{"index":0,"message":` + answer + `,"finish_reason":"stop"}]}}]`
+	}
+	const result = `{"role":"tool","tool_call_id":"a","content":"r"}`
+	for message, want := range map[string]string{
+		result: "",
+		`{"role":"tool","tool_call_id":"a","tool_output":"r"}`:                                  `it has data as "tool_output"`,
+		`{"role":"tool","tool_call_id":"a","content":"","observation":"r"}`:                     `it has data as "observation"`,
+		`{"role":"user","content":"x","results":[{"tool_call_id":"a","content":"r"}]}`:          `the unknown member "results"`,
+		`{"role":"user","content":"x","observations":[{"toolCallId":"a","content":"r"}]}`:       `the unknown member "observations"`,
+		`{"role":"user","content":"x","returned":{"type":"x","tool_use_id":"a","content":"r"}}`: `the unknown member "returned"`,
+	} {
+		list := `[` + before + message + `]`
+		for form, file := range map[string]string{"Langfuse": langfuse(list), "LangSmith": langSmith(`{"messages":` + list + `}`), "a list": list} {
+			isReported(t, message+" in "+form, file, want)
+		}
+	}
+	for members, want := range map[string]string{
+		`"results":[{"tool_call_id":"a","content":"r"}]`:  `the results in the member "results" are not read`,
+		`"tool_outputs":[{"call_id":"a","output":"r"}]`:   `the results in the member "tool_outputs" are not read`,
+		`"results":[],"temperature":1,"metadata":{"a":1}`: "",
+	} {
+		input := `{"messages":[` + strings.TrimSuffix(before, ",") + `],` + members + `}`
+		isReported(t, members+" in Langfuse", langfuse(input), want)
+		isReported(t, members+" in LangSmith", langSmith(input), want)
+	}
+	isReported(t, "results that are messages, too", langfuse(`{"messages":[`+before+result+`],"results":[`+result+`]}`), "")
+}
+
 // The input of a call of Bedrock Converse is an object, and in a stream its text.
 func TestInputOfConverse(t *testing.T) {
 	for input, isListed := range map[string]bool{`{"x":1}`: false, `"{\"x\":1}"`: false, `null`: false, `"x"`: true, `"{\"x\":"`: true, `"7"`: true, `7`: true, `[1]`: true, `true`: true} {

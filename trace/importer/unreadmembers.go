@@ -13,7 +13,8 @@ import (
 
 // resultMembers are names that other tools have for the content of a result.
 var resultMembers = []string{
-	"content", "contents", "output", "outputs", "result", "results", "value", "text", "response", "responses", "data", "body", "message", "parts", "return_value", "tool_result",
+	"content", "contents", "output", "outputs", "result", "results", "value", "text", "response", "responses", "data", "body", "message", "parts", "return_value", "tool_result", "tool_results",
+	"tool_output", "tool_outputs", "tool_response", "function_result", "function_output", "observation", "observations",
 }
 
 // addCall adds the members of a call that were not read and may be its arguments, if it has none. The text of

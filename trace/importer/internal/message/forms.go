@@ -162,7 +162,21 @@ func IsToolMember(name string, value json.RawMessage) bool {
 	contains := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 	}
-	return contains("tool", "function") && contains("call", "use", "result", "response", "output", "invocation", "request") || isCalls(value)
+	return contains("tool", "function") && contains("call", "use", "result", "response", "output", "invocation", "request") || isCalls(value) || len(ResultIDs(value)) > 0
+}
+
+// ResultIDs returns the ids of the calls that an object, or each object of a list, names as a result does.
+func ResultIDs(value json.RawMessage) (ids []string) {
+	add := func(object json.RawMessage) {
+		if id := tree.Scalar(tree.First(object, "tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id")); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	add(value)
+	for _, element := range tree.Elements(value) {
+		add(element)
+	}
+	return ids
 }
 
 // isCalls reports whether a value is an object with the name of a tool and arguments, or a list with one.

@@ -257,8 +257,11 @@ func (r *reader) object(object json.RawMessage, role llm.Role) error {
 	for _, form := range forms() {
 		if value := x.Member(form.name); !tree.IsNull(value) {
 			before := len(r.messages)
-			if err := form.read(r, object, value, role); err != nil || role != llm.RoleAssistant {
+			if err := form.read(r, object, value, role); err != nil {
 				return err
+			}
+			if role != llm.RoleAssistant {
+				return r.findResults(object, form.name, before)
 			}
 			return r.findCalls(object, form.name, before)
 		}
@@ -288,6 +291,33 @@ func (r *reader) findCalls(object json.RawMessage, read string, from int) error 
 		}
 	}
 	return nil
+}
+
+// findResults adds the members of an input, other than the one that was read, with results that the messages do not
+// have from an index on.
+func (r *reader) findResults(object json.RawMessage, read string, from int) error {
+	for name, value := range tree.Members(object) {
+		ids := message.ResultIDs(value)
+		if name == read || len(ids) == 0 {
+			continue
+		}
+		if err := r.flush(); err != nil {
+			return err
+		}
+		if messages := r.messages[from:]; !isOpaque(name, messages) && slices.ContainsFunc(ids, func(id string) bool { return !hasResult(messages, id) }) {
+			r.unread = append(r.unread, fmt.Sprintf("the results in the member %q are not read", name))
+		}
+	}
+	return nil
+}
+
+func hasResult(messages []llm.Message, id string) bool {
+	return slices.ContainsFunc(messages, func(m llm.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+			result, ok := p.(llm.ToolResult)
+			return ok && result.ID == id
+		})
+	})
 }
 
 // isOpaque reports whether a message has kept a member, which is then looked at there.
