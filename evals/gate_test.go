@@ -111,7 +111,7 @@ func TestGate(t *testing.T) {
 
 		// 150 runs of three cases passed, and 150 fail: one of C(100,50)³ assignments.
 		"many runs of few cases": {base: times(50, "a m=1", "b m=1", "c m=1"), now: times(50, "a m=0", "b m=0", "c m=0"), want: []string{
-			"drop m  :0 the mean of 3 cases went from 1.0000 to 0.0000, p = 0.0000"}},
+			"drop m  :0 the mean of 3 cases went from 1.0000 to 0.0000, p < 0.0001"}},
 		"some runs of few cases": {base: times(4, "a m=1", "b m=1"), now: append(times(3, "a m=1", "b m=1"), times(1, "a m=0", "b m=0")...)},
 
 		"max drop":                     {gate: evals.Gate{MaxDrop: map[string]float64{"": 0.2}}, base: one, now: append(one[:3:3], zero[3:]...), want: []string{"max_drop m  :0 the mean of 5 cases went from 1.0000 to 0.6000, by more than max_drop 0.2"}},
@@ -122,7 +122,9 @@ func TestGate(t *testing.T) {
 		"max drop, and less is better": {gate: evals.Gate{MaxDrop: map[string]float64{"": 0.2}, Lower: []string{"m"}, Alpha: 0.01}, base: zero, now: one, want: []string{"max_drop m  :0 the mean of 5 cases went from 0.0000 to 1.0000, by more than max_drop 0.2"}},
 		"min":                          {gate: evals.Gate{Min: map[string]float64{"": 0.8}}, base: zero, now: append(one[:3:3], zero[3:]...), want: []string{"min m  :0 the mean of 5 cases is 0.6000, min is 0.8"}},
 		"a mean of min":                {gate: evals.Gate{Min: map[string]float64{"": 0.6}}, base: zero, now: append(one[:3:3], zero[3:]...)},
-		"min of all new cases":         {gate: evals.Gate{Min: map[string]float64{"m": 0.6}}, base: one[:3], now: append(one[:3:3], "x m=0", "y m=0", "z m=0"), want: []string{"min m  :0 the mean of 6 cases is 0.5000, min is 0.6"}},
+		"min does not find drops": {gate: evals.Gate{Min: map[string]float64{"": 0.9}, Detect: 0.1, RequirePower: 0.8}, base: one[:4], now: one[:4], want: []string{
+			"power m  :0 the gate finds a drop of 0.1 with a probability of 0.00, less than require_power 0.8: use more runs or cases"}},
+		"min of all new cases": {gate: evals.Gate{Min: map[string]float64{"m": 0.6}}, base: one[:3], now: append(one[:3:3], "x m=0", "y m=0", "z m=0"), want: []string{"min m  :0 the mean of 6 cases is 0.5000, min is 0.6"}},
 		"min without a score": {gate: evals.Gate{Min: map[string]float64{"m": 0.6}}, base: []string{"a m=1 n=1"}, now: []string{"a n=1"}, want: []string{
 			"min m  :0 no run has a score, min is 0.6", "missing m a f:1 1 of 1 runs of the case have no score, first run-1"}},
 		"min of all omits lower ones": {gate: evals.Gate{Min: map[string]float64{"": 0.6}, Lower: []string{"m"}}, base: zero, now: zero},

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/evals/stats"
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // means tests the means of the checked metrics.
@@ -95,6 +97,7 @@ func (j *evaluation) power(m *metricResult, metric string, metrics int, base, no
 		return err
 	}
 	t := j.dropTest(metric, metrics)
+	t.Worst = nil // that a mean is below min is no drop
 	r := stats.Resampling{Resamples: powerSimulations, Seed: j.Seed}
 	drop, ok, err := s.Smallest(t, usualPower, r)
 	if ok {
@@ -173,7 +176,7 @@ func (j *evaluation) report(metric string, m *metricResult) error {
 	if m.Difference != nil {
 		fall := j.decline(metric, *m.Difference)
 		if fall >= j.Drop-rounding && *m.Holm < j.alpha() { // Holm is 1 without a decline
-			found(KindDrop, "the mean of %d cases went from %.4f to %.4f, p = %.4f", m.Pairs, *m.Base, *m.New, *m.Holm)
+			found(KindDrop, "the mean of %d cases went from %.4f to %.4f, p %s", m.Pairs, *m.Base, *m.New, probability(*m.Holm))
 		}
 		if most, ok := setting(j.MaxDrop, metric); ok && fall > most+rounding {
 			found(KindMaxDrop, "the mean of %d cases went from %.4f to %.4f, by more than max_drop %v", m.Pairs, *m.Base, *m.New, most)
@@ -183,6 +186,15 @@ func (j *evaluation) report(metric string, m *metricResult) error {
 		}
 	}
 	return j.worst(metric, found)
+}
+
+// probability formats a p-value after "p".
+func probability(p float64) string {
+	text := tabular.Probability(&p)
+	if strings.HasPrefix(text, "<") {
+		return "< " + text[1:]
+	}
+	return "= " + text
 }
 
 // setting returns the setting of a metric, or else of all.

@@ -90,8 +90,8 @@ func (g *Gate) plan(m *metricPlan, s *stats.Sample, t stats.DropTest, simulation
 		if err != nil {
 			return err
 		}
-		only := t // of the significant drop, not of absolute limits
-		only.Most, only.Worst = nil, nil
+		only := t
+		only.Worst = nil // that a mean is below min is no drop
 		drop, ok, err := sim.Smallest(only, usualPower, r)
 		if err != nil {
 			return err
