@@ -126,7 +126,7 @@ func TestHistoriesAccepted(t *testing.T) {
 		"and answered by it":          {user, llm.Assistant(own, told("s").Parts[0]), user},
 		"its id in several responses": {user, llm.Assistant(own), user, llm.Assistant(own)},
 		"an assistant last":           {user, llm.Assistant(llm.Text{Text: "and"})},
-		"opaque data alone":           {user, llm.Assistant(llm.Text{Opaque: yes}), llm.Assistant(llm.Reasoning{Opaque: yes})},
+		"opaque data alone":           {user, llm.Assistant(llm.Text{Opaque: json.RawMessage(`{"signature":"s"}`)}), llm.Assistant(llm.Reasoning{Opaque: yes})},
 		"a system message":            {parts(llm.RoleSystem, llm.Text{Text: "Be kind."}), user},
 		"an empty prompt":             {parts(llm.RoleUser)},
 		"anything a user sends":       {parts(llm.RoleUser, llm.Text{Opaque: yes}, llm.Media{URL: "x", Opaque: yes}, llm.Unknown{Kind: "x", Raw: yes})},
