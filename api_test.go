@@ -21,12 +21,12 @@ import (
 const apiFile = "testdata/api.txt"
 
 // maxAPINames limits the exported names of the public packages, counted as go doc -short lists
-// them. It may only go down, or up by the names that a new feature needs: 622 instead of 600 with trace.Join,
+// them. It may only go down, or up by the names that a new feature needs: 623 instead of 600 with trace.Join,
 // the parts of system prompts (llm.System, llm.SystemPart and llm.SystemText), and the statistics of
 // gates and rates (stats.Within, Tango, UnpairedRates, DropTest, Simulator,
 // PairedRates, PlannedRates, Sequential, evals.GatePlan,
 // evals.CaseChange and evals.SequentialChange).
-const maxAPINames = 622
+const maxAPINames = 623
 
 // internalInAPI are the exported declarations that still use a type of an internal package. The
 // list may only get shorter.

@@ -34,6 +34,8 @@ type baselineCase struct {
 	MustPass bool `json:"must_pass,omitempty"`
 	// Scores are the scores of the runs that have one, by metric, in the order of [Result.Rows].
 	Scores map[string][]float64 `json:"scores"`
+	// Runs is the number of runs if it is more than that of the scores of any metric.
+	Runs int `json:"runs,omitempty"`
 	// Findings are the rules that runs of the case break, by metric.
 	Findings map[string][]string `json:"findings,omitempty"`
 }
@@ -53,6 +55,9 @@ func (r *Result) Baseline(old *Baseline, mustPass []string) (*Baseline, error) {
 				c.add(metric, rules)
 			}
 		}
+		if n := c.runs(); n > 0 && len(runs) > n {
+			c.Runs = len(runs)
+		}
 		b.Cases = append(b.Cases, c)
 	}
 	known := r.caseNames()
@@ -69,6 +74,15 @@ func (r *Result) Baseline(old *Baseline, mustPass []string) (*Baseline, error) {
 		}
 	}
 	return b, nil
+}
+
+// runs returns the number of runs.
+func (c *baselineCase) runs() int {
+	n := c.Runs
+	for _, scores := range c.Scores {
+		n = max(n, len(scores))
+	}
+	return n
 }
 
 // add adds the rules that a run breaks.

@@ -22,7 +22,7 @@ type CaseChange struct {
 	Line       int         `json:"line,omitempty"` // of the worst new run, in a gate
 }
 
-// rounding is the loss of precision of a difference of means.
+// rounding is the relative loss of precision of a difference of means.
 const rounding = 1e-9
 
 // caseChanges returns the cases whose means differ, the largest difference first. Both samples have the
@@ -33,7 +33,7 @@ func caseChanges(base, now *stats.Sample) (list []CaseChange) {
 	after := now.CaseMeans().Rows()
 	for i, b := range base.CaseMeans().Rows() {
 		c := CaseChange{Case: b.Case, Base: b.Value, New: after[i].Value, BaseRuns: runs[0][b.Case], NewRuns: runs[1][b.Case], Difference: after[i].Value - b.Value}
-		if math.Abs(c.Difference) <= rounding {
+		if math.Abs(c.Difference) <= rounding*max(math.Abs(c.Base), math.Abs(c.New)) {
 			continue
 		}
 		if rates {

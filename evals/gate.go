@@ -42,7 +42,7 @@ type Gate struct {
 // GateResult is the result of a gate. Its JSON is the output of `looptape eval gate --format
 // json`.
 type GateResult struct {
-	// Passed is true if there are no findings.
+	// Passed is true if there are no findings and no unreadable records.
 	Passed bool `json:"passed"`
 	// Findings are the reasons for the failure, by kind, metric and case.
 	Findings []finding               `json:"findings"`
@@ -63,8 +63,7 @@ type metricResult struct {
 	Difference *float64    `json:"difference"` // New − Base
 	CI95       *[2]float64 `json:"ci95"`       // of Difference, as [pairBounds.Best]
 	// P is the one-sided probability of a decline at least as large without a real change, by
-	// [stats.Within] or, for single runs of cases that share clusters, [stats.Sample.SignFlip]; 1
-	// without a decline. Test is its method. Holm is P corrected for the number of metrics.
+	// [stats.Within]; 1 without a decline. Test is its method. Holm is P corrected for the number of metrics.
 	P    *float64 `json:"p"`
 	Holm *float64 `json:"holm"`
 	Test string   `json:"test,omitempty"`
@@ -76,6 +75,8 @@ type metricResult struct {
 	Missing int `json:"missing"`
 	// Worse are the cases whose mean declined, the largest decline first.
 	Worse []CaseChange `json:"worse,omitempty"`
+	// Impossible is true if the mean of the baseline cannot drop by Detect.
+	Impossible bool `json:"impossible,omitempty"`
 }
 
 type finding struct {
@@ -119,7 +120,7 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 	}
 	j.cases(base, now)
 	slices.SortStableFunc(v.Findings, finding.compare)
-	v.Passed = len(v.Findings) == 0
+	v.Passed = len(v.Findings) == 0 && len(v.Unreadable) == 0
 	return v, nil
 }
 
@@ -200,12 +201,12 @@ func (j *evaluation) cases(base *Baseline, now *Result) {
 		if before == nil {
 			before = &baselineCase{}
 		}
-		j.missing(before.Scores, rows)
+		j.missing(before, rows)
 		for metric := range j.v.Metrics {
 			j.runs(metric, rows, before)
 		}
 		if j.must[name] {
-			j.mustPass(rows)
+			j.mustPass(rows, before)
 		}
 	}
 }
@@ -215,14 +216,15 @@ func (j *evaluation) found(r *Row, kind, metric, format string, args ...any) {
 	j.v.Findings = append(j.v.Findings, finding{kind, metric, r.Case, r.File, r.Line, fmt.Sprintf(format, args...)})
 }
 
-// missing records metrics with fewer scores than the baseline, if a run has none. Fewer runs are
-// no finding.
-func (j *evaluation) missing(had map[string][]float64, runs []Row) {
-	for metric, before := range had {
+// missing records metrics of which a smaller share of the runs has a score than in the baseline. Fewer
+// runs are no finding.
+func (j *evaluation) missing(had *baselineCase, runs []Row) {
+	for metric, before := range had.Scores {
 		without := slices.DeleteFunc(slices.Clone(runs), func(r Row) bool {
 			return r.Scores.Has(metric) || r.Errors.Has(metric) // errors are separate findings
 		})
-		if !j.includes(metric) || len(without) == 0 || len(runs)-len(without) >= len(before) {
+		share := float64(len(before)) / float64(had.runs())
+		if !j.includes(metric) || len(without) == 0 || float64(len(runs)-len(without)) >= share*float64(len(runs)) {
 			continue
 		}
 		j.found(&without[0], KindMissing, metric, "%d of %d runs of the case have no score, first %s", len(without), len(runs), without[0].Run)
@@ -233,8 +235,12 @@ func (j *evaluation) missing(had map[string][]float64, runs []Row) {
 // with a failed score.
 func (j *evaluation) runs(metric string, runs []Row, before *baselineCase) {
 	known := slices.Clone(before.Findings[metric])
+	unknown := metric == InvariantMetric && len(known) == 0 && before.failed(metric) // of an earlier version
 	for i := range runs {
 		r := &runs[i]
+		if unknown {
+			break
+		}
 		fresh := slices.DeleteFunc(slices.Clone(r.Findings.Of(metric)), func(rule string) bool { return slices.Contains(known, rule) })
 		known = append(known, fresh...)
 		if len(fresh) > 0 {
@@ -249,6 +255,18 @@ func (j *evaluation) runs(metric string, runs []Row, before *baselineCase) {
 	if wrong >= 0 {
 		j.found(&runs[wrong], KindError, metric, "%s", runs[wrong].Errors.Of(metric))
 	}
+}
+
+// passes reports whether the scores of the case are successes and failures: those of the baseline or, without
+// any, those of the runs.
+func (c *baselineCase) passes(metric string, runs []Row) bool {
+	scores := slices.Clone(c.Scores[metric])
+	for i := range runs {
+		if x, ok := runs[i].Scores.Get(metric); ok && len(c.Scores[metric]) == 0 {
+			scores = append(scores, x)
+		}
+	}
+	return len(scores) > 0 && !slices.ContainsFunc(scores, func(x float64) bool { return x != 0 && x != 1 })
 }
 
 // failed reports whether a run of the case has a score below 1.
@@ -278,10 +296,10 @@ func firstFailed(runs []Row, metric string) *Row {
 
 // mustPass records the first run of a case that fails, for each binary metric for which more is
 // better, and the first run without such a score.
-func (j *evaluation) mustPass(runs []Row) {
+func (j *evaluation) mustPass(runs []Row, before *baselineCase) {
 	scored := make([]bool, len(runs))
 	for metric := range j.v.Metrics {
-		if j.change.Metrics[metric].Discordant == nil || slices.Contains(j.Lower, metric) {
+		if slices.Contains(j.Lower, metric) || !before.passes(metric, runs) {
 			continue
 		}
 		for i, r := range runs {

@@ -131,12 +131,16 @@ func TestGate(t *testing.T) {
 		"min of a lower one":          {gate: evals.Gate{Min: map[string]float64{"m": 0.6}, Lower: []string{"m"}, Alpha: 0.001}, base: one, now: one, want: []string{"min m  :0 the mean of 5 cases is 1.0000, min is 0.6"}},
 		"power": {gate: evals.Gate{Detect: 0.5, RequirePower: 0.8}, base: one[:4], now: one[:4], want: []string{
 			"power m  :0 the gate finds a drop of 0.5 with a probability of 0.00, less than require_power 0.8: use more runs or cases"}},
-		"enough power": {gate: evals.Gate{Detect: 0.5, RequirePower: 0.8}, base: times(10, one...), now: times(10, one...)},
+		"power that is unknown": {gate: evals.Gate{Detect: 0.5, RequirePower: 0.8}, base: []string{"a m=3.5", "b m=7.5"}, now: []string{"a m=3.5", "b m=7.5"}, want: []string{
+			"power m  :0 nothing shows how runs of a case vary, so that the power is unknown, require_power is 0.8: score each case several times"}},
+		"power for a drop that is impossible": {gate: evals.Gate{Detect: 0.9, RequirePower: 0.8}, base: times(10, each5("m=0")...), now: times(10, each5("m=0")...)},
+		"enough power":                        {gate: evals.Gate{Detect: 0.5, RequirePower: 0.8}, base: times(10, one...), now: times(10, one...)},
 
 		"missing case":                 {base: one, now: one[1:], want: []string{"missing  a :0 the case has no run"}},
 		"missing score":                {base: one, now: append(one[1:5:5], "a n=1"), want: []string{"missing m a f:5 1 of 1 runs of the case have no score, first run-5"}},
 		"missing score without a gate": {gate: evals.Gate{Metrics: []string{"n"}}, base: each5("m=1 n=1"), now: append(each5("n=1")[1:], "a n=1")},
 		"missing scores of some runs":  {base: []string{"a m=1", "a m=0", "a m=0"}, now: []string{"a m=1", "a", "a"}, want: []string{"missing m a f:2 2 of 3 runs of the case have no score, first run-2"}},
+		"a smaller share of scores":    {base: []string{"a m=1"}, now: []string{"a m=1", "a m=1", "a"}, want: []string{"missing m a f:3 1 of 3 runs of the case have no score, first run-3"}},
 		"missing score made up for":    {base: []string{"a m=1", "a"}, now: []string{"a", "a m=1"}},
 		"fewer runs":                   {base: []string{"a m=1", "a m=1"}, now: []string{"a m=1"}},
 		"fewer runs, one without score": {base: []string{"a m=1", "a m=1", "a m=1"}, now: []string{"a m=1", "a m=!no_end", "a"}, want: []string{
@@ -149,7 +153,9 @@ func TestGate(t *testing.T) {
 		"must pass, set":    {gate: evals.Gate{MustPass: []string{"a"}}, base: one, now: append(one[1:5:5], "a m=0"), want: []string{"must_pass m a f:5 the run run-5 failed"}},
 		"must pass, but never did": {
 			base: zero, now: zero, marked: []string{"a"}, want: []string{"must_pass m a f:1 the run run-1 failed"}},
-		"must pass in each run": {base: []string{"a m=1"}, now: []string{"a m=1", "a m=0", "a m=0"}, marked: []string{"a"}, want: []string{"must_pass m a f:2 the run run-2 failed"}},
+		"must pass, and another case has a part": {base: each5("m=1 n=1"), now: append(each5("m=1 n=1")[2:], "a m=0 n=1", "b m=0.5 n=1"), marked: []string{"a"}, want: []string{"must_pass m a f:4 the run run-4 failed"}},
+		"must pass, and passes in part":          {base: one, now: append(one[1:5:5], "a m=0.5"), marked: []string{"a"}, want: []string{"must_pass m a f:5 the run run-5 failed"}},
+		"must pass in each run":                  {base: []string{"a m=1"}, now: []string{"a m=1", "a m=0", "a m=0"}, marked: []string{"a"}, want: []string{"must_pass m a f:2 the run run-2 failed"}},
 		"must pass by success only": {gate: evals.Gate{Lower: []string{"less"}}, marked: []string{"a"},
 			base: []string{"a m=1 n=0.5 less=0", "b m=1 n=1 less=0"}, now: []string{"a m=1 n=0.5 less=0", "b m=1 n=1 less=0"}},
 		"must pass, and nothing sets it": {base: []string{"a m=0.5"}, now: []string{"a m=0.5"}, marked: []string{"a"}, want: []string{"must_pass  a f:1 the run run-1 has no score that shows whether it passed"}},
@@ -225,6 +231,11 @@ func TestGateRatchet(t *testing.T) {
 			}
 		})
 	}
+	// The rules of a baseline of an earlier version are unknown.
+	before := baseline(t, rowsOf(t, "a invariants=0"))
+	if v := evaluate(t, &evals.Gate{}, before, set("a INV-01")); !v.Passed {
+		t.Errorf("a baseline without rules: got %v", v.Findings)
+	}
 	// A score file without rules is compared by its scores.
 	old := rowsOf(t, "a invariants=0")
 	if v := evaluate(t, &evals.Gate{}, baseline(t, old), old); !v.Passed {
@@ -263,19 +274,18 @@ func TestGateErrors(t *testing.T) {
 	one := rowsOf(t, "a m=1")
 	base := baseline(t, one)
 	for want, g := range map[string]evals.Gate{
-		"alpha -1: want 0 to 0.5":                                     {Alpha: -1},
-		"alpha 0.5: want 0 to 0.5":                                    {Alpha: 0.5},
-		"drop -1: want 0 or more":                                     {Drop: -1},
-		"max_drop -1: want 0 or more":                                 {MaxDrop: map[string]float64{"m": -1}},
-		"min 1e+200: want a number":                                   {Min: map[string]float64{"": 1e200}},
-		"detect -1: want 0 or more":                                   {Detect: -1},
-		"require_power 1: want 0 to 1":                                {RequirePower: 1},
-		"require_power 0.8: set detect":                               {RequirePower: 0.8},
-		`unknown metric "k": want one of ["m"]`:                       {Min: map[string]float64{"k": 1}},
-		`unknown metric "l": want one of ["m"]`:                       {MaxDrop: map[string]float64{"l": 1}},
-		`metric "m": a drop of 0.9 of a mean of 0.75: want 0 to 0.75`: {Detect: 0.9},
-		`unknown metric "n": want one of ["m"]`:                       {Metrics: []string{"m", "n"}},
-		`unknown metric "steps": want one of ["m"]`:                   {Lower: []string{"steps"}},
+		"alpha -1: want 0 to 0.5":                   {Alpha: -1},
+		"alpha 0.5: want 0 to 0.5":                  {Alpha: 0.5},
+		"drop -1: want 0 or more":                   {Drop: -1},
+		"max_drop -1: want 0 or more":               {MaxDrop: map[string]float64{"m": -1}},
+		"min 1e+200: want a number":                 {Min: map[string]float64{"": 1e200}},
+		"detect -1: want 0 or more":                 {Detect: -1},
+		"require_power 1: want 0 to 1":              {RequirePower: 1},
+		"require_power 0.8: set detect":             {RequirePower: 0.8},
+		`unknown metric "k": want one of ["m"]`:     {Min: map[string]float64{"k": 1}},
+		`unknown metric "l": want one of ["m"]`:     {MaxDrop: map[string]float64{"l": 1}},
+		`unknown metric "n": want one of ["m"]`:     {Metrics: []string{"m", "n"}},
+		`unknown metric "steps": want one of ["m"]`: {Lower: []string{"steps"}},
 	} {
 		_, err := g.Evaluate(base, one)
 		fails(t, err, want)

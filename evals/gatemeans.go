@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -49,7 +50,7 @@ func (j *evaluation) measure(metric string, metrics int) (metricResult, error) {
 	if difference == nil {
 		return m, err
 	}
-	if err := j.test(&m, metric, base, now, &c); err != nil {
+	if err := j.test(&m, metric, base, now); err != nil {
 		return m, err
 	}
 	m.Worse = j.worse(metric, base, now)
@@ -57,23 +58,14 @@ func (j *evaluation) measure(metric string, metrics int) (metricResult, error) {
 }
 
 // test computes the probability of a decline.
-func (j *evaluation) test(m *metricResult, metric string, base, now *stats.Sample, c *Change) error {
-	single := base.Len() == base.Cases() && now.Len() == now.Cases()
-	if single && base.Clusters() < base.Cases() {
-		m.Test = "sign flips of clusters"
-		m.P = new(1.0)
-		if j.decline(metric, *c.Difference) > 0 {
-			m.P = new(*c.P.Permutation / 2) // the distribution is symmetric
-		}
-		return nil
-	}
+func (j *evaluation) test(m *metricResult, metric string, base, now *stats.Sample) error {
 	w, err := stats.Within(base, now, stats.Resampling{Seed: j.Seed})
 	if err != nil {
 		return err
 	}
 	m.Test = w.Method
 	switch {
-	case j.decline(metric, *c.Difference) <= 0:
+	case j.decline(metric, *m.Difference) <= 0:
 		m.P = new(1.0)
 	case j.lower(metric):
 		m.P = &w.Higher
@@ -91,7 +83,7 @@ func (j *evaluation) power(m *metricResult, metric string, metrics int, base, no
 	runs := [2]map[string]int{base.Epochs(), now.Epochs()}
 	s, err := stats.NewSimulator(base, now, func(name string) (int, int) { return runs[0][name], runs[1][name] })
 	if errors.Is(err, stats.ErrTooFew) {
-		return nil
+		return nil // it stays unknown
 	}
 	if err != nil {
 		return err
@@ -107,6 +99,9 @@ func (j *evaluation) power(m *metricResult, metric string, metrics int, base, no
 		return err
 	}
 	power, err := s.Power(t, j.Detect, r)
+	if m.Impossible = errors.Is(err, stats.ErrImpossible); m.Impossible {
+		return nil
+	}
 	m.Power = &power
 	return err
 }
@@ -174,14 +169,18 @@ func (j *evaluation) locate(metric string, list []CaseChange) {
 func (j *evaluation) report(metric string, m *metricResult) error {
 	found := func(kind, format string, args ...any) { j.found(&Row{}, kind, metric, format, args...) }
 	if m.Difference != nil {
-		fall := j.decline(metric, *m.Difference)
-		if fall >= j.Drop-rounding && *m.Holm < j.alpha() { // Holm is 1 without a decline
+		fall, slack := j.decline(metric, *m.Difference), rounding*max(math.Abs(*m.Base), math.Abs(*m.New))
+		if fall >= j.Drop-slack && *m.Holm < j.alpha() { // Holm is 1 without a decline
 			found(KindDrop, "the mean of %d cases went from %.4f to %.4f, p %s", m.Pairs, *m.Base, *m.New, probability(*m.Holm))
 		}
-		if most, ok := setting(j.MaxDrop, metric); ok && fall > most+rounding {
+		if most, ok := setting(j.MaxDrop, metric); ok && fall > most+slack {
 			found(KindMaxDrop, "the mean of %d cases went from %.4f to %.4f, by more than max_drop %v", m.Pairs, *m.Base, *m.New, most)
 		}
-		if m.Power != nil && *m.Power < j.RequirePower {
+		switch {
+		case j.RequirePower == 0 || m.Impossible:
+		case m.Power == nil:
+			found(KindPower, "nothing shows how runs of a case vary, so that the power is unknown, require_power is %v: score each case several times", j.RequirePower)
+		case *m.Power < j.RequirePower:
 			found(KindPower, "the gate finds a drop of %v with a probability of %.2f, less than require_power %v: use more runs or cases", j.Detect, *m.Power, j.RequirePower)
 		}
 	}
@@ -227,7 +226,7 @@ func (j *evaluation) worst(metric string, found func(kind, format string, args .
 		return err
 	}
 	mean := s.CaseMeans().Mean()
-	if j.decline(metric, mean-least) > rounding {
+	if j.decline(metric, mean-least) > rounding*max(math.Abs(mean), math.Abs(least)) {
 		found(KindMin, "the mean of %d cases is %.4f, min is %v", s.Cases(), mean, least)
 	}
 	return nil

@@ -25,10 +25,10 @@ func (f *finding) aboutMean() bool {
 	return slices.Contains([]string{KindDrop, KindMaxDrop, KindMin, KindPower}, f.Kind)
 }
 
-// regressed returns the cases that declined, the worst first, if the mean of the metric is a finding.
+// regressed returns the cases that declined, the worst first, if a drop of the mean is a finding.
 func (v *GateResult) regressed(metric string) []CaseChange {
 	for _, f := range v.Findings {
-		if f.Metric == metric && f.aboutMean() && f.Kind != KindPower {
+		if f.Metric == metric && (f.Kind == KindDrop || f.Kind == KindMaxDrop) {
 			return v.Metrics[metric].Worse
 		}
 	}
@@ -58,6 +58,9 @@ func (c *CaseChange) finding(metric string) finding {
 	return finding{Kind: KindWorse, Metric: metric, Case: c.Case, File: c.File, Line: c.Line, Message: text}
 }
 
+// kindUnreadable is the kind of an unreadable record in JUnit.
+const kindUnreadable = "unreadable"
+
 // maxWorst is the number of worst cases of a metric in annotations and Markdown.
 const maxWorst = 10
 
@@ -84,6 +87,9 @@ func (v *GateResult) GitHub(w io.Writer) error {
 		}
 		fmt.Fprintf(&text, "title=looptape eval gate::%s\n", message.Replace(f.line()))
 	}
+	for _, u := range v.Unreadable {
+		fmt.Fprintf(&text, "::error file=%s,line=%d,title=looptape eval gate::unreadable: %s\n", property.Replace(u.File), max(u.Line, 1), message.Replace(u.Error))
+	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }
@@ -92,8 +98,11 @@ func (v *GateResult) GitHub(w io.Writer) error {
 func (v *GateResult) Markdown(w io.Writer) error {
 	var text strings.Builder
 	status := "passed"
-	if !v.Passed {
+	switch {
+	case len(v.Findings) > 0:
 		status = fmt.Sprintf("failed (%d)", len(v.Findings))
+	case !v.Passed:
+		status = fmt.Sprintf("incomplete (%d unreadable)", len(v.Unreadable))
 	}
 	fmt.Fprintf(&text, "### looptape eval gate: %s\n\n", status)
 	header, means := v.Means()
@@ -181,8 +190,8 @@ type (
 
 // JUnit writes the result as JUnit XML: one test per metric with the class "metric", and one per
 // case with the class "case". A failed test has one failure, or one error if its first finding is
-// a scorer error. The failure lists all findings. If the mean of a metric is a finding, the cases that
-// declined fail.
+// a scorer error. The failure lists all findings. If a drop of a mean is a finding, the cases that
+// declined fail. An unreadable record is an error with the class "file".
 func (v *GateResult) JUnit(w io.Writer) error {
 	s := junitSuite{Name: "looptape eval gate"}
 	means, cases := v.byTest()
@@ -191,6 +200,9 @@ func (v *GateResult) JUnit(w io.Writer) error {
 	}
 	for _, name := range v.Cases {
 		s.add("case", name, cases[name])
+	}
+	for _, u := range v.Unreadable {
+		s.add("file", fmt.Sprintf("%s:%d", u.File, u.Line), []finding{{Kind: kindUnreadable, Message: u.Error}})
 	}
 	text, err := xml.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -226,7 +238,7 @@ func (s *junitSuite) add(class, name string, found []finding) {
 	}
 	switch {
 	case len(found) == 0:
-	case found[0].Kind == KindError:
+	case found[0].Kind == KindError || found[0].Kind == kindUnreadable:
 		c.Error = &junitFailure{found[0].Kind, found[0].Message, text}
 		s.Errors++
 	default:

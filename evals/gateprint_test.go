@@ -36,6 +36,7 @@ func TestGateGitHub(t *testing.T) {
 ::error file=a%2Cb%3Ac%0A.jsonl,line=2,title=looptape eval gate::worse: m|m: c: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
 ::error file=a%2Cb%3Ac%0A.jsonl,line=3,title=looptape eval gate::worse: m|m: d: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
 ::error file=a%2Cb%3Ac%0A.jsonl,line=4,title=looptape eval gate::worse: m|m: e: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
+::error file=<f>,line=3,title=looptape eval gate::unreadable: *no*
 `
 	if diff := cmp.Diff(want, text(t, hostile(t).GitHub)); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
@@ -84,7 +85,7 @@ Unreadable: \<f\>:3: \*no\*
 
 func TestGateJUnit(t *testing.T) {
 	const want = `<?xml version="1.0" encoding="UTF-8"?>
-<testsuite name="looptape eval gate" tests="8" failures="6" errors="1" skipped="0">
+<testsuite name="looptape eval gate" tests="9" failures="6" errors="2" skipped="0">
   <testcase classname="metric" name="m|m" time="0">
     <failure type="drop" message="the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625">drop: m|m: the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625&#xA;</failure>
   </testcase>
@@ -107,6 +108,9 @@ func TestGateJUnit(t *testing.T) {
     <failure type="worse" message="the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 % of the difference -1.0000 to +0.1221">worse: m|m: e: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 % of the difference -1.0000 to +0.1221&#xA;</failure>
   </testcase>
   <testcase classname="case" name="z" time="0"></testcase>
+  <testcase classname="file" name="&lt;f&gt;:3" time="0">
+    <error type="unreadable" message="*no*">unreadable: *no*&#xA;</error>
+  </testcase>
 </testsuite>
 `
 	got := text(t, hostile(t).JUnit)

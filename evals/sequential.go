@@ -29,7 +29,7 @@ type SequentialChange struct {
 }
 
 // Sequential compares another result with r, run by run: the n-th run of a case with the n-th run of the
-// case in r, in the order of their files and lines. So new runs have to be in new files whose names sort
+// case in r, in the order of the files and lines of the new runs. So new runs have to be in new files whose names sort
 // last, or at the end of a file. It returns the decision of [stats.Sequential] for each metric whose
 // scores are from 0 to 1, with the level divided by their number, and an error without such a metric.
 func (r *Result) Sequential(other *Result, s stats.Sequential) (map[string]SequentialChange, error) {
@@ -78,8 +78,7 @@ func fractions(r *Result, metric string) bool {
 // scorePair is a run of the base and one of the new set.
 type scorePair struct {
 	base, now float64
-	n         int // among the runs of the case
-	row       *Row
+	row       *Row // of the new set
 }
 
 // pairsOf returns the pairs of runs with a score, in the order in which they came.
@@ -101,13 +100,11 @@ func pairsOf(base, other *Result, metric string) (pairs []scorePair) {
 		first := before[rows[0].Case]
 		for n, row := range scored(rows) {
 			if n < len(first) {
-				pairs = append(pairs, scorePair{first[n].Scores.Of(metric), row.Scores.Of(metric), n, row})
+				pairs = append(pairs, scorePair{first[n].Scores.Of(metric), row.Scores.Of(metric), row})
 			}
 		}
 	}
-	slices.SortStableFunc(pairs, func(a, b scorePair) int {
-		return cmp.Or(cmp.Compare(a.n, b.n), a.row.compareOrder(b.row))
-	})
+	slices.SortStableFunc(pairs, func(a, b scorePair) int { return a.row.compareOrder(b.row) })
 	return pairs
 }
 

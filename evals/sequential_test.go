@@ -13,10 +13,11 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// TestSequentialOrder checks the order of pairs: runs of all cases, then the second runs, each by file and line.
+// TestSequentialOrder checks that pairs are in the order of the new runs, by file and line, so that runs that
+// are added later come last.
 func TestSequentialOrder(t *testing.T) {
 	base := rowsOf(t, "a m=1", "a m=1", "b m=1", "b m=0", "c m=1")
-	now := rowsOf(t, "b m=0", "a m=0", "a m=1", "b m=1", "z m=1")
+	now := rowsOf(t, "a m=0", "a m=1", "b m=0", "b m=1", "z m=1")
 	for i := range now.Rows {
 		now.Rows[i].File = "part-" + map[bool]string{true: "9", false: "10"}[now.Rows[i].Line <= 2]
 	}
@@ -24,8 +25,8 @@ func TestSequentialOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// b: −1, a: −1, a: 0, b: 1.
-	one, err := stats.Sequential{Effect: 0.25}.Test([]float64{-1, -1, 0, 1})
+	// a: −1, a: 0, b: −1, b: 1.
+	one, err := stats.Sequential{Effect: 0.25}.Test([]float64{-1, 0, -1, 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,7 @@ type Simulator struct {
 	cases     []simulated
 	binary    bool
 	residuals []float64
+	square    float64 // mean square of residuals
 	mean      float64 // expected, of the mean over cases
 	spread    float64 // of all values
 }
@@ -109,6 +110,7 @@ func NewSimulator(base, other *Sample, runs func(name string) (base, other int))
 	} else if s.residuals = residualsOf(base, other); len(s.residuals) == 0 {
 		return nil, fmt.Errorf("simulation of runs: %w runs of a case to know how they vary: score each case twice", ErrTooFew)
 	}
+	s.square = total(s.residuals, func(v float64) float64 { return v * v }) / float64(max(1, len(s.residuals)))
 	s.mean = total(s.cases, simulated.expected) / float64(len(s.cases))
 	return s, nil
 }
@@ -137,6 +139,9 @@ func residualsOf(base, other *Sample) (list []float64) {
 		return nil
 	}
 	m := p.Difference.Mean()
+	if scatter(p.Difference.rows) == 0 {
+		return nil // equal runs do not show how runs vary
+	}
 	for _, r := range p.Difference.rows {
 		half := (r.Value - m) / math.Sqrt2
 		list = append(list, half, -half)
@@ -234,7 +239,8 @@ func (s *Simulator) Power(t DropTest, drop float64, r Resampling) (float64, erro
 	if err != nil {
 		return 0, err
 	}
-	if len(s.cases) >= manyCases && t.Worst == nil {
+	const many = 1000 // a rate near 0 or 1 needs more cases than other values
+	if len(s.cases) >= many && t.Worst == nil {
 		return s.normalPower(t, drop), nil
 	}
 	return s.share(t, drop, draws, rng), nil
@@ -264,10 +270,10 @@ func (s *Simulator) share(t DropTest, drop float64, draws int, rng *rand.Rand) f
 }
 
 func (s *Simulator) possible(t DropTest, drop float64) error {
-	if drop >= 0 && drop <= s.most(t) {
+	if drop >= 0 && (!s.binary || drop <= s.most(t)) {
 		return nil
 	}
-	return fmt.Errorf("a drop of %v of a mean of %.4g: want 0 to %.4g", drop, s.mean, s.most(t))
+	return fmt.Errorf("a drop of %v of a mean of %.4g is %w: want 0 to %.4g", drop, s.mean, ErrImpossible, s.most(t))
 }
 
 // Smallest returns the smallest drop that the test finds with this probability. ok is false if it
@@ -364,8 +370,7 @@ func (s *Simulator) normalPower(t DropTest, drop float64) float64 {
 // mean.
 func (s *Simulator) variances(c simulated, t DropTest, drop float64) (base, other, gap float64) {
 	if !s.binary {
-		square := total(s.residuals, func(v float64) float64 { return v * v }) / float64(len(s.residuals))
-		return square, square, drop
+		return s.square, s.square, drop
 	}
 	// For a rate x of a case, p is the mean of x, and square that of x².
 	p := c.expected()

@@ -79,12 +79,12 @@ func TestSimulatorNormal(t *testing.T) {
 			test := stats.DropTest{Rise: rise, Least: 0.01}
 			var power [2][]float64
 			var smallest [2]float64
-			for i, n := range []int{199, 200} {
+			for i, n := range []int{999, 1000} {
 				s := simulator(t, 3, 2, sample(t, values(rand.New(rand.NewPCG(1, 1)), n)...))
-				for _, drop := range []float64{0, 0.05, 0.1} {
-					power[i] = append(power[i], must(s.Power(test, drop, stats.Resampling{Resamples: 500}))(t))
+				for _, drop := range []float64{0, 0.02, 0.04} {
+					power[i] = append(power[i], must(s.Power(test, drop, stats.Resampling{Resamples: 400}))(t))
 				}
-				drop, ok, err := s.Smallest(test, 0.8, stats.Resampling{Resamples: 100})
+				drop, ok, err := s.Smallest(test, 0.8, stats.Resampling{Resamples: 60})
 				if !ok || err != nil {
 					t.Fatal(ok, err)
 				}
@@ -157,7 +157,7 @@ func TestSimulatorRefuses(t *testing.T) {
 	fails(t, "one run of numbers", err, "score each case twice")
 	s := simulator(t, 1, 1, singles(t, 1, 0, 0))
 	_, err = s.Power(stats.DropTest{}, 0.9, stats.Resampling{})
-	fails(t, "impossible", err, "a drop of 0.9 of a mean of 0.375: want 0 to 0.375")
+	fails(t, "impossible", err, "a drop of 0.9 of a mean of 0.375 is impossible: want 0 to 0.375")
 	_, err = s.Power(stats.DropTest{Rise: true}, 0.9, stats.Resampling{})
 	fails(t, "impossible rise", err, "want 0 to 0.625")
 	_, err = s.Power(stats.DropTest{}, 0, stats.Resampling{Resamples: -1})

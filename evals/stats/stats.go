@@ -24,6 +24,9 @@ var (
 	// ErrTooFew reports that a statistic needs more rows, cases or clusters.
 	ErrTooFew = errors.New("too few")
 
+	// ErrImpossible reports a difference that a mean cannot have.
+	ErrImpossible = errors.New("impossible")
+
 	// ErrNotBinary reports a value other than 0 or 1 where a statistic needs successes.
 	ErrNotBinary = errors.New("not 0 or 1")
 )

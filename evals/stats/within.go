@@ -36,9 +36,9 @@ type WithinTest struct {
 //
 // The probabilities are exact if all cases that vary have two values of the same distance, such as
 // 0 and 1, or if there are no more assignments than resamples, unless that takes too long.
-// Otherwise, with at least [manyCases] cases of which none dominates, they are those of the normal
-// distribution with the variance of the assignments. Otherwise assignments are drawn, and the
-// probability is (b+1)/(m+1) for b of m draws; see [Sample.SignFlip].
+// Otherwise assignments are drawn, and the probability is (b+1)/(m+1) for b of m draws; see
+// [Sample.SignFlip]. If that takes too long, with at least [manyCases] cases of which none
+// dominates, they are those of the normal distribution with the variance of the assignments.
 func Within(base, other *Sample, r Resampling) (WithinTest, error) {
 	draws, rng, err := r.start()
 	if err != nil {
@@ -139,7 +139,8 @@ func (s strata) test(draws int, rng *rand.Rand) WithinTest {
 	if s.assignments() <= float64(draws) {
 		return s.enumerate()
 	}
-	if s.balanced() {
+	const values = 3e8 // drawn in a few seconds
+	if float64(draws)*total(s, func(c stratum) float64 { return float64(len(c.values)) }) > values && s.balanced() {
 		return s.normal()
 	}
 	return s.draw(draws, rng)

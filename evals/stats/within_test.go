@@ -125,7 +125,7 @@ func TestWithinNormal(t *testing.T) {
 	for i, v := range otherScale {
 		base[i], other[i] = v[:3], v[3:]
 	}
-	normal := within(t, sample(t, base...), sample(t, other...))
+	normal := must(stats.Within(sample(t, base...), sample(t, other...), stats.Resampling{Resamples: 200_000}))(t) // too many
 	if exact.Method != "exact" || normal.Method != "normal" {
 		t.Fatalf("got the methods %s and %s", exact.Method, normal.Method)
 	}
