@@ -98,7 +98,8 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 	if !slices.Equal(base.Scorers, now.Scorers) {
 		return nil, fmt.Errorf("the baseline has the scorers %q and the runs %q: use the same scorers, or write the baseline again with --update", base.Scorers, now.Scorers)
 	}
-	all, err := base.result().Compare([]*Result{now}, g.Seed)
+	before := base.result()
+	all, err := before.Compare([]*Result{now}, g.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 		Findings: []finding{}, Metrics: map[string]metricResult{},
 		NewCases: c.OnlyNew, Unreadable: c.Unreadable,
 	}
-	j := evaluation{Gate: g, change: c, v: v, must: base.marked(g.MustPass), base: base.result(), now: now}
+	j := evaluation{Gate: g, change: c, v: v, must: base.marked(g.MustPass), base: before, now: now}
 	if err := j.means(names); err != nil {
 		return nil, err
 	}

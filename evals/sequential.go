@@ -3,6 +3,7 @@ package evals
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/looptape/looptape/evals/stats"
@@ -33,17 +34,20 @@ type SequentialChange struct {
 // last, or at the end of a file. It returns the decision of [stats.Sequential] for each metric whose
 // scores are from 0 to 1, with the level divided by their number, and an error without such a metric.
 func (r *Result) Sequential(other *Result, s stats.Sequential) (map[string]SequentialChange, error) {
-	names := slices.DeleteFunc(r.metrics(), func(name string) bool {
-		return len(pairsOf(r, other, name)) == 0 || !fractions(r, name) || !fractions(other, name)
-	})
-	if len(names) == 0 {
+	by := map[string][]scorePair{}
+	for _, name := range r.metrics() {
+		if pairs := pairsOf(r, other, name); len(pairs) > 0 && fractions(r, name) && fractions(other, name) {
+			by[name] = pairs
+		}
+	}
+	if len(by) == 0 {
 		return nil, fmt.Errorf("sequential comparison of %d and %d cases: no metric with scores from 0 to 1 has a case in both sets", len(r.Cases()), len(other.Cases()))
 	}
 	const usual = 0.05
-	s.Alpha = cmp.Or(s.Alpha, usual) / float64(len(names))
+	s.Alpha = cmp.Or(s.Alpha, usual) / float64(len(by))
 	all := map[string]SequentialChange{}
-	for _, name := range names {
-		pairs := pairsOf(r, other, name)
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		pairs := by[name]
 		c := SequentialChange{Pairs: len(pairs), Decision: DecisionUndecided}
 		differences := make([]float64, len(pairs))
 		for i, p := range pairs {
@@ -55,7 +59,7 @@ func (r *Result) Sequential(other *Result, s stats.Sequential) (map[string]Seque
 		if err != nil {
 			return nil, fmt.Errorf("metric %q: %w", name, err)
 		}
-		c.E, c.P, c.Decided = t.E, min(1, t.P*float64(len(names))), t.Decided
+		c.E, c.P, c.Decided = t.E, min(1, t.P*float64(len(by))), t.Decided
 		if t.Decided > 0 {
 			c.Decision = DecisionWorse
 			if t.Higher {

@@ -25,10 +25,7 @@ type Pairing struct {
 // Pair compares a sample with a base. It returns an error if the samples share no case, or if a
 // case is in different clusters.
 func Pair(base, other *Sample) (Pairing, error) {
-	others := make(map[string][]Row, len(other.cases))
-	for _, runs := range other.cases {
-		others[runs[0].Case] = runs
-	}
+	others := other.byCase()
 	var p Pairing
 	var rows []Row
 	for _, runs := range base.cases {

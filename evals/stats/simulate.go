@@ -232,22 +232,16 @@ func (s *Simulator) most(t DropTest) float64 {
 // cases, by the normal distribution. A drop of 0 gives the probability of a false
 // alarm. It returns an error for a drop that is impossible.
 func (s *Simulator) Power(t DropTest, drop float64, r Resampling) (float64, error) {
-	draws, rng, err := r.start()
-	if err == nil {
-		err = s.possible(t, drop)
-	}
-	if err != nil {
-		return 0, err
-	}
 	const many = 1000 // a rate near 0 or 1 needs more cases than other values
-	if len(s.cases) >= many && t.Worst == nil {
-		return s.normalPower(t, drop), nil
-	}
-	return s.share(t, drop, draws, rng), nil
+	return s.power(t, drop, r, len(s.cases) < many || t.Worst != nil)
 }
 
 // Simulate is like [Simulator.Power], always by simulations.
 func (s *Simulator) Simulate(t DropTest, drop float64, r Resampling) (float64, error) {
+	return s.power(t, drop, r, true)
+}
+
+func (s *Simulator) power(t DropTest, drop float64, r Resampling, simulate bool) (float64, error) {
 	draws, rng, err := r.start()
 	if err == nil {
 		err = s.possible(t, drop)
@@ -255,18 +249,16 @@ func (s *Simulator) Simulate(t DropTest, drop float64, r Resampling) (float64, e
 	if err != nil {
 		return 0, err
 	}
-	return s.share(t, drop, draws, rng), nil
-}
-
-// share returns the share of simulations in which the test finds the drop.
-func (s *Simulator) share(t DropTest, drop float64, draws int, rng *rand.Rand) float64 {
+	if !simulate {
+		return s.normalPower(t, drop), nil
+	}
 	found := 0
 	for range draws {
 		if t.finds(s.draw(t, drop, rng), len(s.cases)) {
 			found++
 		}
 	}
-	return float64(found) / float64(draws)
+	return float64(found) / float64(draws), nil
 }
 
 func (s *Simulator) possible(t DropTest, drop float64) error {

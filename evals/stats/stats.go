@@ -143,6 +143,15 @@ func (s *Sample) FewestEpochs() int {
 	return len(slices.MinFunc(s.cases, func(a, b []Row) int { return cmp.Compare(len(a), len(b)) }))
 }
 
+// byCase returns the rows of each case.
+func (s *Sample) byCase() map[string][]Row {
+	by := make(map[string][]Row, len(s.cases))
+	for _, runs := range s.cases {
+		by[runs[0].Case] = runs
+	}
+	return by
+}
+
 // Epochs returns the number of rows of each case.
 func (s *Sample) Epochs() map[string]int {
 	n := make(map[string]int, len(s.cases))

@@ -66,10 +66,7 @@ type strata []stratum
 
 // casesOf returns the common cases in the order of the base.
 func casesOf(base, other *Sample) (strata, error) {
-	others := make(map[string][]Row, len(other.cases))
-	for _, runs := range other.cases {
-		others[runs[0].Case] = runs
-	}
+	others := other.byCase()
 	var list strata
 	for _, runs := range base.cases {
 		pair, ok := others[runs[0].Case]
