@@ -17,7 +17,7 @@ import (
 // are added later come last.
 func TestSequentialOrder(t *testing.T) {
 	base := rowsOf(t, "a m=1", "a m=1", "b m=1", "b m=0", "c m=1")
-	now := rowsOf(t, "a m=0", "a m=1", "b m=0", "b m=1", "z m=1")
+	now := rowsOf(t, "b m=0", "b m=1", "a m=0", "a m=1", "z m=1")
 	for i := range now.Rows {
 		now.Rows[i].File = "part-" + map[bool]string{true: "9", false: "10"}[now.Rows[i].Line <= 2]
 	}
@@ -25,8 +25,8 @@ func TestSequentialOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// a: −1, a: 0, b: −1, b: 1.
-	one, err := stats.Sequential{Effect: 0.25}.Test([]float64{-1, 0, -1, 1})
+	// b: −1, b: 1, a: −1, a: 0.
+	one, err := stats.Sequential{Effect: 0.25}.Test([]float64{-1, 1, -1, 0})
 	if err != nil {
 		t.Fatal(err)
 	}
