@@ -30,6 +30,8 @@ func ExampleReport_Markdown() {
 	// Output:
 	// ### looptape eval report
 	//
+	// **1 of 2 cases passed; reward: pass rate 0.5 \(95 % 0.0945 to 0.905\).**
+	//
 	// Runs: 2, of 2 cases, up to 1 per case. Cases: 1 failed, 1 passed.
 	//
 	// | metric | n | mean | 95 % |

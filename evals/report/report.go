@@ -42,6 +42,7 @@ type Report struct {
 	Comparison *evals.Comparison
 
 	success, baseSuccess success
+	lower                []string
 }
 
 // Case summarizes the runs of a case.
@@ -77,7 +78,7 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := &Report{Result: r, Summary: f, Base: o.Base, success: successOf(r, o.Lower)}
+	rep := &Report{Result: r, Summary: f, Base: o.Base, success: successOf(r, o.Lower), lower: o.Lower}
 	for _, rows := range r.Cases() {
 		rep.Cases = append(rep.Cases, rep.success.ofCase(rows))
 	}

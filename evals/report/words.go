@@ -84,7 +84,7 @@ func (c *Case) why(metric string) string {
 func (r *Report) Markdown(w io.Writer, l Lists) error {
 	var text strings.Builder
 	f := r.Summary
-	fmt.Fprintf(&text, "### looptape eval report\n\nRuns: %d, of %d cases, up to %d per case. Cases: %s.\n", f.Runs, f.Cases, f.Epochs, r.Counts())
+	fmt.Fprintf(&text, "### looptape eval report\n\n**%s**\n\nRuns: %d, of %d cases, up to %d per case. Cases: %s.\n", markdown.Plain(r.Headline()), f.Runs, f.Cases, f.Epochs, r.Counts())
 	for _, t := range r.Tables(l) {
 		if len(t.Rows) == 0 || !strings.HasPrefix(t.Header[0], string(Passed)+" (") {
 			writeTable(&text, t)

@@ -96,6 +96,7 @@ func (p *Page) Write(w io.Writer) error {
 	head := strings.NewReplacer(
 		"{{title}}", html.EscapeString(p.Title),
 		"{{script-hash}}", hash(code), "{{style-hash}}", hash(style),
+		"{{result}}", html.EscapeString(p.Report.Headline()),
 		"{{script}}", code, "{{style}}", style,
 		"{{data}}", string(encode(g.data)),
 	)
