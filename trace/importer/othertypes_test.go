@@ -26,6 +26,16 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 	atif := func(observation string) string {
 		return `{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"user","message":"q"},{"step_id":2,"source":"agent","message":"a","tool_calls":[{"tool_call_id":"i","function_name":"f","arguments":{}}],"observation":` + observation + `}]}`
 	}
+	atifStep := func(members string) string {
+		return `{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"user","message":"q"},{"step_id":2,"source":"agent","message":"a",` + members + `}]}`
+	}
+	atifFinal := func(metrics string) string {
+		return `{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"user","message":"q"},{"step_id":2,"source":"agent","message":"a","metrics":{"prompt_tokens":3}}],"final_metrics":` + metrics + `}`
+	}
+	promptfoo := func(members string) string {
+		return `{"evalId":"e","results":{"version":3,"results":[{"success":true,"score":1,"vars":{"q":"x"},"testIdx":0,"promptIdx":0,"prompt":{"raw":"x"},"response":{"output":"a"},` + members + `}]}}`
+	}
+	const notATIF, number = "a step of ATIF has no such member, and it is not read", "expected a number"
 	const result = `{"source_call_id":"i","content":"r"}`
 	sample := func(scores string) string {
 		return inspectLog(`{"id":1,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}],` + scores + `}`)
@@ -69,26 +79,51 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 		adkCase(`"final_response":{"role":"model","parts":[{"text":"a"}]},"intermediate_data":{"tool_uses":[],"intermediate_responses":[]}`): "",
 		`[{"query":"q","reference":["lost"]}]`:                                                                                               "reference: expected a string",
 		`[{"query":"q","reference":"a","expected_tool_use":["lost"]}]`:                                                                       "expected_tool_use[0]: " + object,
-		atif(`{"results":[` + result + `,"lost"]}`):                                                                                          "observation.results[1]: " + object,
-		atif(`{"results":[[` + result + `]]}`):                                                                                               "observation.results[0]: " + object,
-		atif(`{"results":{"0":` + result + `}}`):                                                                                             "observation.results: " + list,
-		atif(`"lost"`):                                                                                                                       "observation: " + object,
-		atif(`{"output":"lost"}`):                                                                                                            "the observation has no results",
-		atif(`{"results":[` + result + `]}`):                                                                                                 "",
-		atif(`{"results":[` + result + `],"extra":{"a":1}}`):                                                                                 "",
-		sample(`"scores":"C"`):                                                                                                               "scores: " + object,
-		sample(`"scores":[{"name":"m","value":"C"}]`):                                                                                        "scores: " + object,
-		sample(`"scores":{"m":"C"}`):                                                                                                         "scores.m: " + object,
-		sample(`"scores":{"m":{"score":"C"}}`):                                                                                               `scores.m: the score has no value; it has the members "score"`,
-		sample(`"score":0.5`):                                                                                                                "score: " + object,
-		sample(`"score":{"value":"C"}`):                                                                                                      "",
-		sample(`"scores":{"m":{"value":null},"n":{"value":1}}`):                                                                              "",
-		sample(`"scores":null,"score":null`):                                                                                                 "",
-		tau2(`[{"reward":0.5}]`):                                                                                                             "reward_info: " + object,
-		tau2(`"0.5"`):                                                                                                                        "reward_info: " + object,
-		tau2(`{"reward":0.5,"reward_breakdown":[0.5]}`):                                                                                      "reward_info.reward_breakdown: " + object,
-		tau2(`{"reward":0.5,"reward_breakdown":{"DB":0.5}}`):                                                                                 "",
-		tau2(`{"reward":0.5,"reward_breakdown":null}`):                                                                                       "",
+		adkPair(`{"expected_invocation":{"final_response":{"role":"wizard","parts":[{"text":"lost"}]}}}`):                                    pair + `expected_invocation.final_response.role: the content has the role "wizard": want "model"`,
+		adkPair(`{"actual_invocation":{"user_content":{"role":"model","parts":[{"text":"q"}]}}}`):                                            pair + `actual_invocation.user_content.role: the content has the role "model": want "user"`,
+		adkPair(`{"actual_invocation":{"final_response":{"parts":[{"text":"b"}]}}}`):                                                         "",
+		adkCase(`"final_response":{"role":"user","parts":[{"text":"lost"}]}`):                                                                `conversation[0].final_response.role: the content has the role "user": want "model"`,
+		adkCase(`"final_response":{"role":["model"],"parts":[{"text":"lost"}]}`):                                                             `conversation[0].final_response.role: the content has the role "[\"model\"]": want "model"`,
+		adkCase(`"final_response":{"role":null,"parts":[{"text":"a"}]}`):                                                                     "",
+		atifStep(`"metrics":{"cost_usd":{"usd":1}}`):                                                                                         "steps[1].metrics.cost_usd: " + number,
+		atifStep(`"metrics":{"cost_usd":"0.5"}`):                                                                                             "steps[1].metrics.cost_usd: " + number,
+		atifStep(`"metrics":{"cost_usd":null}`):                                                                                              "",
+		atifStep(`"metrics":{"cost_usd":5e-7}`):                                                                                              "",
+		atifFinal(`{"total_cost_usd":[0.5]}`):                                                                                                "final_metrics.total_cost_usd: " + number,
+		atifFinal(`{"total_cost_usd":0.5}`):                                                                                                  "",
+		atifStep(`"thoughts":"lost"`):                                                                                                        "steps[1].thoughts: " + notATIF,
+		atifStep(`"reasoning":"lost"`):                                                                                                       "steps[1].reasoning: " + notATIF,
+		atifStep(`"reasoning":{"text":"lost"}`):                                                                                              `text that is not read, as "reasoning"`,
+		atifStep(`"observations":[{"results":[]}]`):                                                                                          "steps[1].observations: " + notATIF,
+		atifStep(`"thoughts":"","reasoning":null,"reasoning_effort":"high","extra":{"thoughts":"x"}`):                                        "",
+		promptfoo(`"cost":"0.5"`):                                                                                                            "cost: " + number,
+		promptfoo(`"cost":{"usd":0.5}`):                                                                                                      "cost: " + number,
+		promptfoo(`"latencyMs":[5]`):                                                                                                         "latencyMs: " + number,
+		promptfoo(`"failureReason":"2"`):                                                                                                     "failureReason: " + number,
+		promptfoo(`"namedScores":"lost"`):                                                                                                    "namedScores: " + object,
+		promptfoo(`"testCase":{"assert":["lost"]}`):                                                                                          "testCase.assert[0]: " + object,
+		promptfoo(`"cost":0.5,"latencyMs":7,"failureReason":0,"namedScores":{"a":1},"testCase":{"vars":{},"assert":[{"type":"equals","value":"a"}]}`): "",
+		promptfoo(`"cost":null,"namedScores":{},"testCase":null`):                                                                                     "",
+		atif(`{"results":[` + result + `,"lost"]}`):                                                                                                   "observation.results[1]: " + object,
+		atif(`{"results":[[` + result + `]]}`):                                                                                                        "observation.results[0]: " + object,
+		atif(`{"results":{"0":` + result + `}}`):                                                                                                      "observation.results: " + list,
+		atif(`"lost"`):                                                                                                                                "observation: " + object,
+		atif(`{"output":"lost"}`):                                                                                                                     "the observation has no results",
+		atif(`{"results":[` + result + `]}`):                                                                                                          "",
+		atif(`{"results":[` + result + `],"extra":{"a":1}}`):                                                                                          "",
+		sample(`"scores":"C"`):                                                                                                                        "scores: " + object,
+		sample(`"scores":[{"name":"m","value":"C"}]`):                                                                                                 "scores: " + object,
+		sample(`"scores":{"m":"C"}`):                                                                                                                  "scores.m: " + object,
+		sample(`"scores":{"m":{"score":"C"}}`):                                                                                                        `scores.m: the score has no value; it has the members "score"`,
+		sample(`"score":0.5`):                                                                                                                         "score: " + object,
+		sample(`"score":{"value":"C"}`):                                                                                                               "",
+		sample(`"scores":{"m":{"value":null},"n":{"value":1}}`):                                                                                       "",
+		sample(`"scores":null,"score":null`):                                                                                                          "",
+		tau2(`[{"reward":0.5}]`):                                                                                                                      "reward_info: " + object,
+		tau2(`"0.5"`):                                                                                                                                 "reward_info: " + object,
+		tau2(`{"reward":0.5,"reward_breakdown":[0.5]}`):                                                                                               "reward_info.reward_breakdown: " + object,
+		tau2(`{"reward":0.5,"reward_breakdown":{"DB":0.5}}`):                                                                                          "",
+		tau2(`{"reward":0.5,"reward_breakdown":null}`):                                                                                                "",
 		tau2(`null`):                         "",
 		langfuse(`"0.5"`):                    "scores: " + list,
 		langfuse(`[` + score + `,["lost"]]`): "scores[1]: " + object,

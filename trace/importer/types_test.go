@@ -285,6 +285,7 @@ func TestFaultsOfEvents(t *testing.T) {
 		"Gemini: names in snake case":         {with("gemini", `"usageMetadata":{"promptTokenCount":51,`, `"usage_metadata":{"prompt_token_count":51,"prompt_tokens_details":[{"modality":"TEXT","token_count":51}],"traffic_type":"ON_DEMAND",`), ""},
 		"Gemini: a count as a text":           {with("gemini", `"promptTokenCount":51`, `"promptTokenCount":"51"`), "usageMetadata.promptTokenCount is a string: want a whole number of at least 0"},
 		"Gemini: a negative count":            {with("gemini", `"promptTokenCount":51`, `"promptTokenCount":-1`), "usageMetadata.promptTokenCount is -1: want a whole number of at least 0"},
+		"Gemini: an object as the reason":     {with("gemini", `"thought":true},{"text":"txt"}]}`, `"thought":true},{"text":"txt"}]},"finishReason":{"reason":"STOP"}`), "candidates[0].finishReason is an object: want a string or the number of an enumeration"},
 	} {
 		isReported(t, name, c.file, c.want)
 	}
@@ -518,11 +519,17 @@ func TestResultsUnderOtherNames(t *testing.T) {
 	const result = `{"role":"tool","tool_call_id":"a","content":"r"}`
 	for message, want := range map[string]string{
 		result: "",
-		`{"role":"tool","tool_call_id":"a","tool_output":"r"}`:                                  `it has data as "tool_output"`,
-		`{"role":"tool","tool_call_id":"a","content":"","observation":"r"}`:                     `it has data as "observation"`,
-		`{"role":"user","content":"x","results":[{"tool_call_id":"a","content":"r"}]}`:          `the unknown member "results"`,
-		`{"role":"user","content":"x","observations":[{"toolCallId":"a","content":"r"}]}`:       `the unknown member "observations"`,
-		`{"role":"user","content":"x","returned":{"type":"x","tool_use_id":"a","content":"r"}}`: `the unknown member "returned"`,
+		`{"role":"tool","tool_call_id":"a","tool_output":"r"}`:                                                                       `it has data as "tool_output"`,
+		`{"role":"tool","tool_call_id":"a","content":"","observation":"r"}`:                                                          `it has data as "observation"`,
+		`{"role":"tool","tool_call_id":"a","payload":"r"}`:                                                                           `it has data as "payload"`,
+		`{"role":"tool","tool_call_id":"a","content":null,"stdout":["r"],"stderr":{"text":"r"}}`:                                     `it has data as "stdout", "stderr"`,
+		`{"role":"tool","tool_call_id":"a","content":"x","result":"r"}`:                                                              `the result of the call "a" has text that is not read, as "result"`,
+		`{"role":"tool","tool_call_id":"a","content":"x","output":"r"}`:                                                              `the message has text that is not read, as "output"`,
+		`{"role":"tool","tool_call_id":"a","content":"","exit_code":1,"stderr":"","status":"ok","metadata":{"a":1},"timestamp":"t"}`: "",
+		`{"role":"tool","tool_call_id":"a","content":"r","result":"r","payload":"p"}`:                                                "",
+		`{"role":"user","content":"x","results":[{"tool_call_id":"a","content":"r"}]}`:                                               `the unknown member "results"`,
+		`{"role":"user","content":"x","observations":[{"toolCallId":"a","content":"r"}]}`:                                            `the unknown member "observations"`,
+		`{"role":"user","content":"x","returned":{"type":"x","tool_use_id":"a","content":"r"}}`:                                      `the unknown member "returned"`,
 	} {
 		list := `[` + before + message + `]`
 		for form, file := range map[string]string{"Langfuse": langfuse(list), "LangSmith": langSmith(`{"messages":` + list + `}`), "a list": list} {

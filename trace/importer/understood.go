@@ -35,7 +35,7 @@ func (s *Source) unknownParts(run string, line int, protocol string, messages []
 		addContent(&m, add)
 		if len(m.Parts) == 1 && m.Opaque != nil {
 			if result, ok := m.Parts[0].(llm.ToolResult); ok {
-				addResult(result, m.Opaque, add)
+				addResult(result, m.Opaque, true, add)
 			}
 		}
 		known.addParts(m.Parts, "content", add)
@@ -71,7 +71,7 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 				}
 			}
 		case llm.ToolResult:
-			addResult(p, p.Opaque, add)
+			addResult(p, p.Opaque, false, add)
 			k.addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
 		case llm.Text:
 			addMembers(p.Opaque, add)

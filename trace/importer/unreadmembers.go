@@ -35,17 +35,39 @@ func addCall(call llm.ToolCall, add func(format string, args ...any)) {
 	}
 }
 
-// addResult adds the members of a result, or of its message, that were not read and may be its content, if it
-// has none.
-func addResult(result llm.ToolResult, opaque json.RawMessage, add func(format string, args ...any)) {
+// aboutResult are members of results, and of their messages, that are not content.
+var aboutResult = set(
+	"id", "uuid", "type", "role", "name", "tool_name", "toolname", "tool", "call_id", "tool_call_id", "toolcallid", "tool_use_id", "tooluseid", "source_call_id", "status", "index", "model",
+	"function_response", "functionresponse", "metadata", "artifact", "additional_kwargs", "response_metadata", "extra", "annotations", "cache_control", "records", "timestamp", "created_at", "createdat", "date", "time",
+)
+
+// addResult adds the members of a result, or of its message, that were not read and may be its content: all with data
+// if it has none, and otherwise those with other text under a name for content. [addContent] adds some of those of a message.
+func addResult(result llm.ToolResult, opaque json.RawMessage, ofMessage bool, add func(format string, args ...any)) {
 	isContent := func(p llm.Part) bool {
 		text, ok := p.(llm.Text)
 		return !ok || text.Text != "" && text.Text != "{}"
 	}
-	if opaque == nil || slices.ContainsFunc(result.Content, isContent) {
+	if opaque == nil {
 		return
 	}
-	if unread := unreadMembers(opaque, resultMembers, false); unread != nil {
+	if slices.ContainsFunc(result.Content, isContent) {
+		read := func() string { return textOf(result) }
+		for name, value := range unknownMembers(opaque) {
+			if slices.Contains(resultMembers[1:], tree.Snake(name)) && !(ofMessage && message.IsTextMember(name, value, read)) && message.HasOtherText(value, read()) {
+				add("the result of the call %q has text that is not read, as %q", result.ID, name)
+			}
+		}
+		return
+	}
+	unread := unreadMembers(opaque, resultMembers, false)
+	for name, value := range unknownMembers(opaque) {
+		isData := tree.IsText(value) || value[0] == '{' || value[0] == '['
+		if quoted := strconv.Quote(name); isData && !message.IsEmpty(value) && !aboutResult[strings.ToLower(name)] && !slices.Contains(unread, quoted) {
+			unread = append(unread, quoted)
+		}
+	}
+	if unread != nil {
 		add("the result of the call %q has no content that looptape reads; it has data as %s", result.ID, strings.Join(unread, ", "))
 	}
 }

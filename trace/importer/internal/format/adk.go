@@ -107,17 +107,17 @@ type adkTurns struct {
 // add reads an invocation, which has this path within the run.
 func (t *adkTurns) add(path string, invocation json.RawMessage) {
 	t.run.reportNotObject(path, invocation)
-	prompt := t.content(path+".user_content", tree.Field(invocation, "user_content"))
+	prompt := t.content(path+".user_content", llm.RoleUser, tree.Field(invocation, "user_content"))
 	steps := tree.Field(invocation, "intermediate_data")
 	t.run.reportNotObject(path+".intermediate_data", steps)
 	agent := t.toolUses(path+".intermediate_data", steps)
 	events := path + ".intermediate_data.invocation_events"
 	for n, event := range t.run.Objects(events, tree.Field(steps, "invocation_events")) {
-		agent = append(agent, t.content(events+"["+strconv.Itoa(n)+"].content", tree.Field(event, "content"))...)
+		agent = append(agent, t.content(events+"["+strconv.Itoa(n)+"].content", "", tree.Field(event, "content"))...)
 	}
 	// The second member is from agentevals. It has the calls as well.
 	for _, name := range []string{"final_response", "agent_content"} {
-		agent = append(agent, t.content(path+"."+name, tree.Field(invocation, name))...)
+		agent = append(agent, t.content(path+"."+name, llm.RoleAssistant, tree.Field(invocation, name))...)
 	}
 	t.noCalls(steps)
 	reply := ""
@@ -134,20 +134,30 @@ func (t *adkTurns) add(path string, invocation json.RawMessage) {
 	t.replies = append(t.replies, reply)
 }
 
-// content reads a Content, which has this path within the run.
-func (t *adkTurns) content(path string, content json.RawMessage) []llm.Message {
+// content reads a Content of a role, which has this path within the run. An empty role is any role.
+func (t *adkTurns) content(path string, role llm.Role, content json.RawMessage) []llm.Message {
 	parts := tree.Field(content, "parts")
 	if !message.IsEmpty(content) && (!isObject(content) || !tree.IsNull(parts) && !isArray(parts)) {
 		t.run.ReportUnknown(path, "the content has no list of parts")
 	}
 	messages := t.reader.Contents(content)
-	for _, m := range messages {
+	recorded := tree.Field(content, "role")
+	for i, m := range messages {
+		switch {
+		case role == "" || m.Role == llm.RoleTool || m.Role == role:
+		case message.IsEmpty(recorded):
+			messages[i].Role = role
+		default:
+			t.run.ReportUnknown(path+".role", "the content has the role %q: want %q", tree.String(recorded), adkRoles[role])
+		}
 		if t.expects && slices.ContainsFunc(m.Parts, isUnknown) {
 			t.run.ReportUnknown(path, "the content has a part that is not read")
 		}
 	}
 	return messages
 }
+
+var adkRoles = map[llm.Role]string{llm.RoleUser: "user", llm.RoleAssistant: "model"}
 
 func isUnknown(p llm.Part) bool {
 	_, ok := p.(llm.Unknown)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,10 +43,13 @@ func ATIF(d *jsonio.Dec, run *Run) {
 	t := atif{run: run, names: map[string]string{}, refs: map[string]string{}}
 	run.Meta = elements(raw, run.Line, []string{"steps"}, func(e Element) { t.step(newRecord(e.Raw, e.Line, e.Path)) })
 	run.Name = cmp.Or(run.meta("trajectory_id"), run.meta("session_id"), run.Name)
+	final := run.Meta["final_metrics"]
 	if t.usage == (llm.Usage{}) {
-		final := run.Meta["final_metrics"]
 		run.reportUsage(&record{line: run.Line}, "final_metrics", final)
-		t.usage, t.cost = atifUsage(final, "total_"), number(final, "total_cost_usd")
+		t.usage = atifUsage(final, "total_")
+	}
+	if t.cost == 0 {
+		t.cost = run.number(&record{line: run.Line}, "final_metrics.total_cost_usd", tree.Member(final, "total_cost_usd"))
 	}
 	run.setUsage(t.usage)
 	t.other.moveTo(run)
@@ -95,15 +99,6 @@ func atifUsage(metrics json.RawMessage, prefix string) llm.Usage {
 	}
 }
 
-// number returns a number; 0 if there is none.
-func number(raw json.RawMessage, names ...string) float64 {
-	f, err := strconv.ParseFloat(tree.Scalar(raw, names...), 64)
-	if err != nil {
-		return 0
-	}
-	return f
-}
-
 func (t *atif) step(r record) {
 	if !r.isObject() {
 		t.report(&r, "", r.raw, "the step is not an object")
@@ -139,9 +134,19 @@ func (t *atif) step(r record) {
 	if metrics := r.members["metrics"]; !tree.IsTrue(r.members["is_copied_context"]) {
 		t.run.reportUsage(&r, "metrics", metrics)
 		t.usage = t.usage.Add(atifUsage(metrics, ""))
-		t.cost += number(metrics, "cost_usd")
+		t.cost += t.run.number(&r, "metrics.cost_usd", tree.Member(metrics, "cost_usd"))
+	}
+	for _, name := range otherStepMembers {
+		value := r.members[name]
+		isListed := len(m.Parts) == 0 || slices.Contains(message.ReasoningNames, name) && !tree.IsText(value) // with its message
+		if !isListed && !message.IsEmpty(value) {
+			t.run.reportWithin(&r, name, "a step of ATIF has no such member, and it is not read")
+		}
 	}
 }
+
+// otherStepMembers are members in which steps of other tools have reasoning and results.
+var otherStepMembers = []string{"thought", "thoughts", "thinking", "reasoning", "observations", "results"}
 
 var atifRoles = map[string]llm.Role{"system": llm.RoleSystem, "user": llm.RoleUser, "agent": llm.RoleAssistant}
 

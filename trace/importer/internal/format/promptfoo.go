@@ -22,6 +22,12 @@ func SniffPromptfoo(h *Head) (Layout, bool) {
 // scores of a test that ended with an error are errors.
 func Promptfoo(d *jsonio.Dec, run *Run) {
 	run.Members(d, nil)
+	for _, name := range []string{"cost", "latencyMs", "failureReason"} {
+		run.number(&record{line: run.Line}, name, run.Meta[name])
+	}
+	for _, name := range []string{"response", "namedScores", "testCase"} {
+		run.reportNotObject(name, run.Meta[name])
+	}
 	test, prompt := tree.Scalar(run.Meta["testIdx"]), tree.Scalar(run.Meta["promptIdx"])
 	if test != "" {
 		run.Name = "test-" + test
@@ -33,7 +39,7 @@ func Promptfoo(d *jsonio.Dec, run *Run) {
 	if run.Case == "" {
 		run.Case = test
 	}
-	for _, assert := range tree.Elements(run.Meta["testCase"], "assert") {
+	for _, assert := range run.Objects("testCase.assert", tree.Member(run.Meta["testCase"], "assert")) {
 		if tree.Scalar(assert, "type") == "equals" {
 			run.Expected.Answers = append(run.Expected.Answers, ExpectedOf(tree.Member(assert, "value")).Answers...)
 		}

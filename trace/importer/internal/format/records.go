@@ -230,8 +230,22 @@ func (r *record) setAnthropic(m json.RawMessage) {
 // reportUnread reports what was not understood of a record whose messages are read.
 func (r *Run) reportUnread(rec *record, path string) {
 	if rec.unread != "" {
-		r.Unknown = append(r.Unknown, Unknown{Line: rec.line, Path: joinPath(rec.path, path), Err: errors.New(rec.unread)})
+		r.reportWithin(rec, path, rec.unread)
 	}
+}
+
+// reportWithin reports a value at a path within a record, whose messages are complete without it.
+func (r *Run) reportWithin(rec *record, path, what string) {
+	r.Unknown = append(r.Unknown, Unknown{Line: rec.line, Path: joinPath(rec.path, path), Err: errors.New(what)})
+}
+
+// number returns the number at a path within a record. It reports another value that is not null. It is 0 if there is none.
+func (r *Run) number(rec *record, path string, raw json.RawMessage) float64 {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil && !tree.IsNull(raw) {
+		r.reportWithin(rec, path, "expected a number")
+	}
+	return f
 }
 
 // addRecord adds the data of a record, if it is not nil, to opaque data.

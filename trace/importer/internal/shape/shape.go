@@ -33,6 +33,7 @@ const (
 	flag  kind = "a boolean"
 	count kind = "a whole number of at least 0"
 	usage kind = "an object with counts"
+	label kind = "a string or the number of an enumeration"
 )
 
 // open is a name in an object that may have other members and none of these.
@@ -344,6 +345,8 @@ func (w *walker) kind(k kind) {
 		ok = ok || c == '"'
 	case flag:
 		ok = ok || c == 't' || c == 'f'
+	case label:
+		ok = ok || c == '"' || '0' <= c && c <= '9'
 	case usage:
 		if c == '{' {
 			w.usage()

@@ -112,7 +112,7 @@ var (
 
 	geminiShape = object{
 		"candidates": list{object{
-			"content": object{"role": text, "parts": list{geminiPart}}, "index": count, "finishReason": nil, "finishMessage": text,
+			"content": object{"role": text, "parts": list{geminiPart}}, "index": count, "finishReason": label, "finishMessage": text,
 			"safetyRatings": nil, "groundingMetadata": nil, "citationMetadata": nil, "tokenCount": nil, "avgLogprobs": nil,
 		}},
 		"usageMetadata": usage, "modelVersion": text, "responseId": text, open: nil,
