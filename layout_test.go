@@ -58,7 +58,7 @@ var (
 	presetPackages     = []string{"internal/jsonio", "internal/responsehook", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/store", "loop/uistream"}
 	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/openai/..."}
 	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec"}
-	evaluationPackages = []string{"internal/visible", "internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/tabular", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
+	evaluationPackages = []string{"internal/visible", "internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/plot", "internal/tabular", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
 	evaluationModules  = []string{gonum, jsonschema, yaml}
 	examplePackages    = []string{"llm", "loop/...", "fake/...", "providers/..."}
 )
@@ -127,6 +127,11 @@ var table = []packageRule{
 	},
 	{
 		name: "internal/suggest", does: "the known name that is nearest to an unknown one",
+	},
+	{
+		name: "internal/plot", does: "draws plots as SVG, for pages that work without scripts",
+		not:      "what is plotted",
+		packages: []string{"internal/tabular"},
 	},
 	{
 		name: "internal/tabular", does: "formats numbers and tables for people",

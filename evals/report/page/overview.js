@@ -11,8 +11,10 @@ const shown = (m) => m.ci95.wilson || m.ci95.t;
 function overview() {
   const f = data.summary;
   byId("counts").textContent = count(f.runs, "run") + " of " + count(f.cases, "case") + ", up to " + count(f.epochs, "epoch");
-  const parts = [...notes(), paired ? changes() : null, statistics(), resources(), el("p.facts", null, "Choose a case to read its runs.")];
-  byId("overview").append(...parts.filter(Boolean));
+  const before = [...notes(), paired ? changes() : null, statistics()];
+  byId("plots").before(...before.filter(Boolean));
+  const after = [resources(), el("p.facts", null, "Choose a case to read its runs.")];
+  byId("plots").after(...after.filter(Boolean));
 }
 
 /* The resources of the runs, folded on a narrow page, where the cases are below. */

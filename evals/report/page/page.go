@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/evals/report"
+	"github.com/looptape/looptape/internal/plot"
 )
 
 // Page is what a page shows.
@@ -92,12 +93,13 @@ func script() string {
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	g := p.gather()
-	code := script()
+	code, css := script(), plot.Style+style
 	head := strings.NewReplacer(
 		"{{title}}", html.EscapeString(p.Title),
-		"{{script-hash}}", hash(code), "{{style-hash}}", hash(style),
+		"{{script-hash}}", hash(code), "{{style-hash}}", hash(css),
+		"{{plots}}", plots(p.Report),
 		"{{result}}", html.EscapeString(p.Report.Headline()),
-		"{{script}}", code, "{{style}}", style,
+		"{{script}}", code, "{{style}}", css,
 		"{{data}}", string(encode(g.data)),
 	)
 	top, bottom, _ := strings.Cut(skeleton, "{{transcripts}}")
