@@ -11,7 +11,7 @@ import (
 
 // strange counts elements that only foreign HTML can create.
 const strange = `[...document.querySelectorAll("*")].filter((e) =>
-  e.matches("img, iframe, svg, object, embed, form, base, video, audio, math, a:not([href^='#']), head ~ head, body ~ body") ||
+  e.matches("img, iframe, svg:not(.plot > svg), svg :not(title, desc, line, circle, rect, text, polyline, polygon), object, embed, form, base, video, audio, math, a:not([href^='#']), head ~ head, body ~ body") ||
   (e.matches("script") && e.type !== "application/json" && !e.textContent.startsWith('"use strict"')) ||
   [...e.attributes].some((a) => a.name.startsWith("on") || a.value.includes("javascript:") && !["aria-label", "data-head", "value", "href", "title"].includes(a.name))).map((e) => e.outerHTML.slice(0, 200))`
 
