@@ -11,8 +11,8 @@ type Bars struct {
 	Rows        []Row // in order; their intervals are not shown
 }
 
-// Figure returns the plot in HTML, or nothing if all values are 0. Of many values it shows every n-th.
-func (b *Bars) Figure() string {
+// HTML returns the plot in HTML, or nothing if all values are 0. Of many values it shows every n-th.
+func (b *Bars) HTML() string {
 	const maxBars = 300
 	var values []float64
 	nonzero := false
@@ -44,5 +44,5 @@ func (b *Bars) Figure() string {
 	}
 	c.line("axis", marginLeft, y.at(0), width-marginRight, y.at(0))
 	c.text("middle", (marginLeft+width-marginRight)/half, bottom+textHeight+6, b.X)
-	return c.figure(b.Title, fmt.Sprintf("%s of %d values from %s to %s", b.Y, len(values), Number(values[0]), Number(values[len(values)-1])))
+	return c.element(b.Title, fmt.Sprintf("%s of %d values from %s to %s", b.Y, len(values), Number(values[0]), Number(values[len(values)-1])))
 }

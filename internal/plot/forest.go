@@ -22,8 +22,8 @@ type Forest struct {
 	Rows []Row
 }
 
-// Figure returns the plot in HTML, or nothing without a row.
-func (f *Forest) Figure() string {
+// HTML returns the plot in HTML, or nothing without a row.
+func (f *Forest) HTML() string {
 	var values []float64
 	var rows []Row
 	for _, r := range f.Rows {
@@ -64,5 +64,5 @@ func (f *Forest) draw(rows []Row, x axis) string {
 		c.circle("mark", x.at(r.Value), y+mark, 4, r.Name+": "+value)
 		words = append(words, r.Name+": "+value)
 	}
-	return c.figure(f.Title, fmt.Sprintf("%s. %s", f.Axis, strings.Join(words, "; ")))
+	return c.element(f.Title, fmt.Sprintf("%s. %s", f.Axis, strings.Join(words, "; ")))
 }

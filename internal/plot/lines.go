@@ -12,8 +12,8 @@ type Lines struct {
 	Series      []Series // up to four, each in the order of X
 }
 
-// Figure returns the plot in HTML, or nothing if no series has two points.
-func (l *Lines) Figure() string {
+// HTML returns the plot in HTML, or nothing if no series has two points.
+func (l *Lines) HTML() string {
 	var xs, ys []float64
 	most := 0
 	for _, s := range l.Series {
@@ -46,7 +46,7 @@ func (l *Lines) Figure() string {
 		c.curve(i, s, x, y)
 		words = append(words, s.description())
 	}
-	return c.figure(l.Title, fmt.Sprintf("%s by %s. %s", l.Y, l.X, strings.Join(words, "; ")))
+	return c.element(l.Title, fmt.Sprintf("%s by %s. %s", l.Y, l.X, strings.Join(words, "; ")))
 }
 
 // band draws the intervals, if all points have one.

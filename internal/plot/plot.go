@@ -47,8 +47,8 @@ type canvas struct {
 	height float64
 }
 
-// figure returns the plot with its caption. The description is for readers of the screen.
-func (c *canvas) figure(caption, description string) string {
+// element returns the plot with its caption. The description is for readers of the screen.
+func (c *canvas) element(caption, description string) string {
 	caption = html.EscapeString(caption)
 	return fmt.Sprintf("<figure class=\"plot\"><figcaption>%s</figcaption>\n<svg viewBox=\"0 0 %d %s\" role=\"img\"><title>%s</title><desc>%s</desc>\n%s</svg></figure>\n",
 		caption, width, number(c.height), caption, html.EscapeString(description), c.String())

@@ -51,14 +51,14 @@ func in(low, high float64) *[2]float64 { return &[2]float64{low, high} }
 
 // The coordinates are computed by hand. Values of a forest plot are from x = 10 to 350; those of the others
 // from x = 44 to 350, and from y = 210 up to 40.
-func TestFigures(t *testing.T) {
+func TestCoordinates(t *testing.T) {
 	for name, c := range map[string]struct {
 		figure string
 		want   []string
 	}{
 		// -0.5 to 1.5 in steps of 0.5 is 170 units for each 1: 0 is at 95 and 0.5 at 180.
 		"forest": {
-			(&plot.Forest{Title: "Differences", Axis: "new", Zero: true, Rows: []plot.Row{{"a", .5, in(-.5, 1.5)}, {"b", 1, nil}}}).Figure(),
+			(&plot.Forest{Title: "Differences", Axis: "new", Zero: true, Rows: []plot.Row{{"a", .5, in(-.5, 1.5)}, {"b", 1, nil}}}).HTML(),
 			[]string{
 				"figure plot", "figcaption", "figcaption: Differences", "svg 0 0 360 118 img", "title: Differences",
 				"desc", "desc: new. a: 0.5 (-0.5 to 1.5); b: 1",
@@ -72,7 +72,7 @@ func TestFigures(t *testing.T) {
 			(&plot.Lines{Title: "pass", X: "k", Y: "rate", Rate: true, Series: []plot.Series{
 				{Name: "hat", Points: []plot.Point{{X: 1, Y: .5, Interval: in(.4, .6)}, {X: 2, Y: .25, Interval: in(.1, .5)}, {X: 3, Y: 0, Interval: in(0, .2)}}},
 				{Name: "at", Points: []plot.Point{{X: 1, Y: .5}, {X: 2, Y: 1, Name: "two"}}},
-			}}).Figure(),
+			}}).HTML(),
 			[]string{
 				"figure plot", "figcaption", "figcaption: pass", "svg 0 0 360 248 img", "title: pass",
 				"desc", "desc: rate by k. hat: 0.5 (0.4 to 0.6), 0.25 (0.1 to 0.5), 0 (0 to 0.2); at: 0.5, 1",
@@ -89,7 +89,7 @@ func TestFigures(t *testing.T) {
 		"scatter": {
 			(&plot.Scatter{Title: "score by cost", X: "cost", Y: "score", Unit: "case", Series: []plot.Series{
 				{Points: []plot.Point{{X: 1, Y: 1, Name: "a"}, {X: 2, Y: .5, Name: "b"}, {X: 2, Y: .5, Name: "c"}}},
-			}}).Figure(),
+			}}).HTML(),
 			[]string{
 				"figure plot", "figcaption", "figcaption: score by cost", "svg 0 0 360 248 img", "title: score by cost",
 				"desc", "desc: score by cost of 3 points, one per case",
@@ -100,7 +100,7 @@ func TestFigures(t *testing.T) {
 		},
 		// -0.5 to 1 in steps of 0.5: 0 is at 210 - 170/3 = 153.3, -0.5 at 210, 1 at 40. Three bars of 102, with gaps of a fifth.
 		"bars": {
-			(&plot.Bars{Title: "cases", X: "case", Y: "difference", Rows: []plot.Row{{Name: "a", Value: -.5}, {Name: "b"}, {Name: "c", Value: 1}}}).Figure(),
+			(&plot.Bars{Title: "cases", X: "case", Y: "difference", Rows: []plot.Row{{Name: "a", Value: -.5}, {Name: "b"}, {Name: "c", Value: 1}}}).HTML(),
 			[]string{
 				"figure plot", "figcaption", "figcaption: cases", "svg 0 0 360 248 img", "title: cases",
 				"desc", "desc: difference of 3 values from -0.5 to 1",
@@ -122,13 +122,13 @@ func TestFigures(t *testing.T) {
 func TestNothing(t *testing.T) {
 	nan := math.NaN()
 	for name, figure := range map[string]string{
-		"no row":                 (&plot.Forest{Zero: true}).Figure(),
-		"a row without a number": (&plot.Forest{Rows: []plot.Row{{Value: nan}, {Interval: in(nan, 1)}}}).Figure(),
-		"no line":                (&plot.Lines{}).Figure(),
-		"one point":              (&plot.Lines{Series: []plot.Series{{Points: []plot.Point{{X: 1, Y: 1}}}}}).Figure(),
-		"an infinite point":      (&plot.Lines{Series: []plot.Series{{Points: []plot.Point{{X: 1}, {X: 2, Y: math.Inf(1)}}}}}).Figure(),
-		"equal points":           (&plot.Scatter{Series: []plot.Series{{Points: []plot.Point{{X: 1, Y: 1}, {X: 1, Y: 1}}}}}).Figure(),
-		"no difference":          (&plot.Bars{Rows: []plot.Row{{}, {}}}).Figure(),
+		"no row":                 (&plot.Forest{Zero: true}).HTML(),
+		"a row without a number": (&plot.Forest{Rows: []plot.Row{{Value: nan}, {Interval: in(nan, 1)}}}).HTML(),
+		"no line":                (&plot.Lines{}).HTML(),
+		"one point":              (&plot.Lines{Series: []plot.Series{{Points: []plot.Point{{X: 1, Y: 1}}}}}).HTML(),
+		"an infinite point":      (&plot.Lines{Series: []plot.Series{{Points: []plot.Point{{X: 1}, {X: 2, Y: math.Inf(1)}}}}}).HTML(),
+		"equal points":           (&plot.Scatter{Series: []plot.Series{{Points: []plot.Point{{X: 1, Y: 1}, {X: 1, Y: 1}}}}}).HTML(),
+		"no difference":          (&plot.Bars{Rows: []plot.Row{{}, {}}}).HTML(),
 	} {
 		if figure != "" {
 			t.Errorf("%s: got %s", name, figure)
@@ -142,7 +142,7 @@ func TestManyBars(t *testing.T) {
 	for i := range 10_000 {
 		b.Rows = append(b.Rows, plot.Row{Name: "case", Value: float64(i - 5000)})
 	}
-	if n := strings.Count(b.Figure(), "<rect"); n != 300 {
+	if n := strings.Count(b.HTML(), "<rect"); n != 300 {
 		t.Errorf("got %d bars, want 300", n)
 	}
 }
@@ -162,10 +162,10 @@ func TestHostile(t *testing.T) {
 		}
 		s := []plot.Series{{Name: name, Points: points}}
 		for _, figure := range []string{
-			(&plot.Forest{Title: name, Axis: name, Rows: rows}).Figure(),
-			(&plot.Lines{Title: name, X: name, Y: name, Series: s}).Figure(),
-			(&plot.Scatter{Title: name, X: name, Y: name, Unit: name, Series: s}).Figure(),
-			(&plot.Bars{Title: name, X: name, Y: name, Rows: rows}).Figure(),
+			(&plot.Forest{Title: name, Axis: name, Rows: rows}).HTML(),
+			(&plot.Lines{Title: name, X: name, Y: name, Series: s}).HTML(),
+			(&plot.Scatter{Title: name, X: name, Y: name, Unit: name, Series: s}).HTML(),
+			(&plot.Bars{Title: name, X: name, Y: name, Rows: rows}).HTML(),
 		} {
 			for _, shape := range shapes(t, figure) {
 				if strings.HasPrefix(shape, "script") || strings.Contains(shape, "NaN") || strings.Contains(shape, "Inf") {

@@ -12,8 +12,8 @@ type Scatter struct {
 	Series      []Series
 }
 
-// Figure returns the plot in HTML, or nothing if fewer than two points differ.
-func (s *Scatter) Figure() string {
+// HTML returns the plot in HTML, or nothing if fewer than two points differ.
+func (s *Scatter) HTML() string {
 	var xs, ys []float64
 	n, differ := 0, map[[2]float64]bool{}
 	for _, series := range s.Series {
@@ -35,7 +35,7 @@ func (s *Scatter) Figure() string {
 	for i, series := range s.Series {
 		s.points(c, i, series.Points, x, y)
 	}
-	return c.figure(s.Title, fmt.Sprintf("%s by %s of %d points, one per %s", s.Y, s.X, n, s.Unit))
+	return c.element(s.Title, fmt.Sprintf("%s by %s of %d points, one per %s", s.Y, s.X, n, s.Unit))
 }
 
 // points draws the points. Points that nearly coincide are one larger circle.

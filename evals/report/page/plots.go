@@ -17,8 +17,8 @@ import (
 // maxPlotted is the number of metrics that have their own plots.
 const maxPlotted = 20
 
-// plots returns the plots of a report in HTML: those of all metrics, and those of each metric, folded
-// but for the first.
+// plots returns the plots of a report in HTML: those of all metrics, and those of each metric, folded except
+// for the first.
 func plots(r *report.Report) string {
 	var out strings.Builder
 	writePlots(&out, forests(r))
@@ -74,10 +74,10 @@ func forests(r *report.Report) []string {
 		case row.Interval != nil:
 			one := rates
 			one.Rows = []plot.Row{row}
-			others = append(others, one.Figure())
+			others = append(others, one.HTML())
 		}
 	}
-	return append([]string{rates.Figure()}, others...)
+	return append([]string{rates.HTML()}, others...)
 }
 
 // forestRow returns the row of a metric, and whether its scores are from 0 to 1.
@@ -107,7 +107,7 @@ func curves(r *report.Report, name string) []string {
 			l.Series = append(l.Series, series("base ^k", m.PassHatK, nil), series("base @k", m.PassAtK, nil))
 		}
 	}
-	return []string{l.Figure()}
+	return []string{l.HTML()}
 }
 
 func series(name string, values []float64, intervals []*[2]float64) plot.Series {
@@ -200,7 +200,7 @@ func (p *casePoints) differences(metric, of string) string {
 	slices.SortStableFunc(b.Rows, func(x, y plot.Row) int {
 		return cmp.Or(cmp.Compare(x.Value, y.Value), tabular.Natural(x.Name, y.Name))
 	})
-	return b.Figure()
+	return b.HTML()
 }
 
 // against returns the plot of scores against a resource.
@@ -215,5 +215,5 @@ func (p *casePoints) against(metric string, s plot.Scatter, of func(c *casePoint
 		}
 		s.Series = append(s.Series, one)
 	}
-	return s.Figure()
+	return s.HTML()
 }
