@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // Outcome is the result of a run or a case.
@@ -34,7 +35,7 @@ func outcomes() []Outcome { return []Outcome{Failed, Mixed, NotScored, Passed} }
 type Report struct {
 	Result  *evals.Result
 	Summary *evals.Summary
-	// Cases are sorted by outcome and then by name.
+	// Cases are sorted by outcome and then by name, in its natural order.
 	Cases []Case
 
 	// Base and Comparison are the base and the changes; nil without a base.
@@ -84,7 +85,7 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 	}
 	order := outcomes()
 	slices.SortStableFunc(rep.Cases, func(a, b Case) int {
-		return cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome))
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome)), tabular.Natural(a.Case, b.Case))
 	})
 	if o.Base != nil {
 		rep.baseSuccess = successOf(o.Base, o.Lower)

@@ -26,12 +26,14 @@ func filled(header []string, rows [][]string) Table {
 	return Table{header, rows}
 }
 
-// Tables returns the tables of the report: the statistics, the changes and the cases by outcome.
+// Tables returns the tables of the report: the statistics, the changes, the
+// groups of failures, and the cases by outcome.
 func (r *Report) Tables(l Lists) []Table {
 	tables := SummaryTables(r.Summary)
 	if r.Comparison != nil {
 		tables = append(tables, ChangeTables(r.Comparison, l)...)
 	}
+	tables = append(tables, r.FailureTables(l)...)
 	for _, o := range outcomes() {
 		tables = append(tables, r.listed(o, l))
 	}

@@ -16,6 +16,7 @@ type data struct {
 	Metrics   []metric       `json:"metrics"`
 	Cases     []evCase       `json:"cases"`
 	Against   bool           `json:"against"` // there is a base
+	Failures  []table        `json:"failures"`
 	Resources []table        `json:"resources"`
 	// OnlyBase and OnlyNew are the cases of one set only.
 	OnlyBase []string `json:"only_base,omitempty"`
@@ -65,7 +66,7 @@ func (p *Page) gather() *gathered {
 	g.Title, g.Notes, g.Summary = p.Title, p.Notes(), &summary
 	g.cases(p)
 	g.metrics(p.Report)
-	g.Resources = resources(p.Report)
+	g.Failures, g.Resources = failures(p.Report), resources(p.Report)
 	if c := p.Report.Comparison; c != nil {
 		g.Against, g.OnlyBase, g.OnlyNew = true, c.OnlyBase, c.OnlyNew
 		g.Summary.Unreadable = c.Unreadable
@@ -109,6 +110,19 @@ func (g *gathered) metrics(r *report.Report) {
 		}
 		g.Metrics = append(g.Metrics, m)
 	}
+}
+
+// failures returns the tables of failures that have rows.
+func failures(r *report.Report) []table {
+	list := []table{}
+	captions := []string{"Failures by cause", "Failures by tool"}
+	const maxGroups = 100
+	for i, t := range r.FailureTables(report.Lists{Max: maxGroups, All: "eval report --cases 0 lists all"}) {
+		if len(t.Rows) > 0 {
+			list = append(list, table{captions[i], t.Header, t.Rows})
+		}
+	}
+	return list
 }
 
 // resources returns the resource tables that have rows.

@@ -11,7 +11,7 @@ const shown = (m) => m.ci95.wilson || m.ci95.t;
 function overview() {
   const f = data.summary;
   byId("counts").textContent = count(f.runs, "run") + " of " + count(f.cases, "case") + ", up to " + count(f.epochs, "epoch");
-  const before = [...notes(), paired ? changes() : null, statistics()];
+  const before = [...notes(), paired ? changes() : null, statistics(), ...data.failures.map((t) => table(t.caption, t.header, t.rows))];
   byId("plots").before(...before.filter(Boolean));
   const after = [resources(), el("p.facts", null, "Choose a case to read its runs.")];
   byId("plots").after(...after.filter(Boolean));
