@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/markdown"
-	"github.com/looptape/looptape/internal/tabular"
 )
 
 // String returns the outcome as words.
@@ -65,18 +64,17 @@ func (c *Case) metric(metric string) string {
 
 // why explains the first failed score, or else the first score below 1.
 func (c *Case) why(metric string) string {
-	const maxLength = 160 // characters
 	why := ""
 	for i := range c.rows {
 		r := &c.rows[i]
 		if text := r.Errors.Of(metric); text != "" {
-			return tabular.Short(text, maxLength)
+			return shortItems(text)
 		}
 		if r.Scores.Of(metric) < 1 {
 			why = cmp.Or(why, r.Explanations.Of(metric))
 		}
 	}
-	return tabular.Short(why, maxLength)
+	return shortItems(why)
 }
 
 // Markdown writes GitHub-flavored Markdown for a pull request: the statistics, the changes and

@@ -205,6 +205,9 @@ func answered(want []string, right func(answer, want string) (bool, error)) scor
 				return pass("%s, as expected", quote(answer))
 			}
 		}
+		if len(want) > 0 && max(len(answer), len(strings.Join(want, ""))) > maxWhole {
+			return fail("%s", unlike(nearest(want, answer), answer))
+		}
 		return fail("want %s, got %s", quoted(want), quote(answer))
 	})
 }

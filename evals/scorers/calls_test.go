@@ -73,7 +73,7 @@ func TestTrajectory(t *testing.T) {
 		{`a; a {"x":1}`, `a {"x":1}; a {"x":2}`, "any_order superset subset unordered"},
 	} {
 		for _, order := range []string{"exact", "in_order", "any_order", "superset", "subset", "unordered"} {
-			want := "0 want "
+			want := "0 "
 			if strings.Contains(" "+c.holds+" ", " "+order+" ") {
 				want = "1 "
 			}
@@ -87,9 +87,9 @@ func TestTrajectory(t *testing.T) {
 func TestTrajectorySettings(t *testing.T) {
 	for _, c := range []struct{ settings, want, calls, score string }{
 		{``, `a {"x":1,"y":{"p":1,"q":2}}`, `a {"y":{"q":2.0,"p":1e0},"x":1}`, `1 a{"x":1,`},
-		{``, `a {"x":1}`, `a {"x":1,"y":2}`, `0 want a{"x":1}; got a{"x":1,"y":2}`},
+		{``, `a {"x":1}`, `a {"x":1,"y":2}`, `0 a /y: want nothing, got 2; want a{"x":1}; got a{"x":1,"y":2}`},
 		{``, `a {}`, `a`, `1 `},
-		{``, `a {}`, `a [1]`, `0 want a{}; got a(no JSON object)`},
+		{``, `a {}`, `a [1]`, `0 missing a{}; unexpected a(no JSON object); want a{}; got a(no JSON object)`},
 		{``, `a`, `a [1]`, `1 `},
 		{``, `a {"x":1}`, `a {"x":`, `0 `},
 		{``, `a [1]`, `a [1]`, `error: the expected arguments of "a" are not a JSON object: "[1]"`},
@@ -104,9 +104,15 @@ func TestTrajectorySettings(t *testing.T) {
 		{`{"defaults":{"a":{"x":1}}}`, `a {"x":2}`, `a {}`, `0 `},
 		{`{"defaults":{"a":{"x":1}}}`, `a {"x":2}`, `a {"x":2}`, `1 `},
 		{`{"expected":[{"name":"a"},{"name":"b","arguments":{"x":1}}]}`, `c`, `a {"y":1}; b {"x":1}`, `1 `},
-		{`{"expected":[]}`, `c`, `c`, `0 want no calls; got c{}`},
+		{`{"expected":[]}`, `c`, `c`, `0 unexpected c{}; want no calls; got c{}`},
 		{`{"expected":[]}`, `c`, ``, `1 no calls`},
-		{``, `a`, `a; a; a; a; a; a; a; a; b; b`, `0 want a; got a{}, a{}, a{}, a{}, a{}, a{}, a{}, a{}, and 2 more`},
+		{``, `a`, `a; b; b`, `0 unexpected b{}; unexpected b{}; want a; got a{}, b{}, b{}`},
+		{``, `b`, strings.Repeat("a; ", 30) + "a", "0 missing b; " + strings.Repeat("unexpected a{}; ", 19) + "and 12 more; want b; got " + strings.Repeat("a{}, ", 30) + "and 1 more"},
+		{``, `a; b`, strings.Repeat("a; ", 200) + "c", "0 want a, b; got " + strings.Repeat("a{}, ", 30) + "and 171 more"},
+		{``, `a {}; b {"x":1}`, `b {"x":1}; a`, `0 a{} in another order; want a{}, b{"x":1}; got b{"x":1}, a{}`},
+		{`{"order":"in_order"}`, `a {"x":1}`, `c; a {"x":2}`, `0 a /x: want 1, got 2; want a{"x":1}; got c{}, a{"x":2}`},
+		{`{"arguments":"subset"}`, `a {"x":1}`, `a {"x":2,"y":2}`, `0 a /x: want 1, got 2; want`},
+		{``, `a {"x":"` + strings.Repeat("l", 400) + `R"}`, `a {"x":"` + strings.Repeat("l", 400) + `S"}`, `0 a /x: want …` + strings.Repeat("l", 60) + `R", got …` + strings.Repeat("l", 60) + `S"; want a{"x":"`},
 	} {
 		wantPrefix(t, c.settings+" "+c.want+" and "+c.calls, scoreText(t, "trajectory", c.settings, expectCalls(callsOf(c.calls), c.want)), c.score)
 	}
@@ -116,8 +122,8 @@ func TestTrajectorySettings(t *testing.T) {
 
 func TestCallMatch(t *testing.T) {
 	for _, c := range []struct{ settings, want, calls, score string }{
-		{`{"measure":"precision"}`, "a; b; c", "a; x; c; a", "0.5 2 right of 4 calls, 3 expected"},
-		{`{"measure":"recall"}`, "a; b; c; d", "a; x; c", "0.5 2 right of 3 calls, 4 expected"},
+		{`{"measure":"precision"}`, "a; b; c", "a; x; c; a", "0.5 2 right of 4 calls, 3 expected; missing b; unexpected a{}; unexpected x{}"},
+		{`{"measure":"recall"}`, "a; b; c; d", "a; x; c", "0.5 2 right of 3 calls, 4 expected; missing b; missing d"},
 		{`{"measure":"f1"}`, "a; b; c", "a", "0.5 "},
 		{``, "a; b; c", "a", "0.5 "},
 		{``, "a; b", "b; a", "1 "},
@@ -128,7 +134,7 @@ func TestCallMatch(t *testing.T) {
 		{`{"measure":"recall"}`, "", "a", "0 "},
 		{`{"measure":"precision"}`, "", "a", "0 "},
 		{`{"partial":true,"measure":"recall"}`, `a {"x":1,"y":2,"z":3}`, `a {"x":1,"y":2,"w":4}`, "0.5 0.5 right"},
-		{`{"partial":true,"arguments":"subset"}`, `a {"x":1,"y":2,"z":3}`, `a {"x":1,"w":4}`, "0.3333333333333333 0.33 right"},
+		{`{"partial":true,"arguments":"subset"}`, `a {"x":1,"y":2,"z":3}`, `a {"x":1,"w":4}`, "0.3333333333333333 0.33 right of 1 calls, 1 expected; a /y: want 2, got nothing; /z: want 3, got nothing"},
 		{``, `a {"x":1,"y":2}`, `a {"x":1}`, "0 "},
 		// Taking the call that fits best for the first expected comes to 1 in all.
 		{`{"partial":true,"measure":"recall"}`, `a {"x":1,"y":1,"z":1,"w":1}; a {"x":1,"y":1,"z":1,"w":2}`, `a {"x":1,"y":1,"z":1,"w":3}; a {"x":1,"y":2,"z":2,"w":1}`, "0.625 1.25 right"},

@@ -154,5 +154,5 @@ func TestParseVersion1Names(t *testing.T) {
 	}
 	calls := callsOf(`a {"x":1}`)
 	wantPrefix(t, "calls", scoreText(t, "trajectory", `{"want":[{"name":"a","args":{"x":1,"y":2}}],"args":"ignore"}`, calls), "1 ")
-	wantPrefix(t, "calls", scoreText(t, "trajectory", `{"want":[{"name":"a","args":{"args":1}}]}`, calls), `0 want a{"args":1}; got a{"x":1}`)
+	wantPrefix(t, "calls", scoreText(t, "trajectory", `{"want":[{"name":"a","args":{"args":1}}]}`, calls), `0 a /args: want 1, got nothing; /x: want nothing, got 1; want a{"args":1}; got a{"x":1}`)
 }

@@ -107,7 +107,7 @@ func TestStateDiffPartial(t *testing.T) {
 		`{"a":5,"c":1}`:             "1 3 changes, as expected",
 		`{"a":5,"b":2,"d":1,"c":0}`: `0.25 missing: remove /b; wrong: add /c = 1, got 0; extra: add /d = 1`,
 		was:                         "0 missing: replace /a = 5; missing: remove /b; missing: add /c = 1",
-		`{"e":1,"f":2}`:             "0.2 wrong: replace /a = 5, got nothing; missing: add /c = 1; extra: add /e = 1; and 1 more",
+		`{"e":1,"f":2}`:             "0.2 wrong: replace /a = 5, got nothing; missing: add /c = 1; extra: add /e = 1; extra: add /f = 2",
 	} {
 		wantPrefix(t, after, diffText(t, was, after, more), want)
 	}

@@ -172,25 +172,113 @@ func (s *expectedCalls) weights(want, got []parsedCall, partial bool) [][]float6
 	return rows
 }
 
+// String returns the call with its arguments.
+func (c *parsedCall) String() string {
+	switch {
+	case c.any:
+		return c.name
+	case c.args == nil:
+		return c.name + "(no JSON object)"
+	}
+	return c.name + shown(c.args)
+}
+
 func describeCalls(calls []parsedCall) string {
 	if len(calls) == 0 {
 		return "no calls"
 	}
-	const most = 8
+	const most = 30
 	var texts []string
-	for _, c := range calls[:min(most, len(calls))] {
-		args := "(no JSON object)"
-		if c.any {
-			args = ""
-		} else if c.args != nil {
-			args = shown(c.args)
-		}
-		texts = append(texts, c.name+args)
+	for i := range calls[:min(most, len(calls))] {
+		texts = append(texts, calls[i].String())
 	}
 	if len(calls) > most {
 		texts = append(texts, fmt.Sprintf("and %d more", len(calls)-most))
 	}
 	return strings.Join(texts, ", ")
+}
+
+// describePairs describes the expected calls without a pair and, if only is set, the calls without one.
+// Calls of the same tool without a pair are described by the differences of their arguments.
+func (s *expectedCalls) describePairs(want, got []parsedCall, ordered, only bool) string {
+	const most = 400 // pairs that may be searched
+	if len(want)*len(got) > most {
+		return ""
+	}
+	missing, extra := unpaired(s.weights(want, got, false), len(got), ordered)
+	var texts []string
+	for _, i := range missing {
+		at := slices.IndexFunc(extra, func(j int) bool {
+			return got[j].name == want[i].name && got[j].args != nil && want[i].args != nil
+		})
+		if at < 0 {
+			texts = append(texts, "missing "+want[i].String())
+			continue
+		}
+		if diff := describeDifference(want[i].args, s.compared(want[i], got[extra[at]])); diff != "" {
+			texts = append(texts, want[i].name+" "+diff)
+		} else {
+			texts = append(texts, want[i].String()+" in another order")
+		}
+		extra = slices.Delete(extra, at, at+1)
+	}
+	for _, j := range extra {
+		if only {
+			texts = append(texts, "unexpected "+got[j].String())
+		}
+	}
+	return first(texts)
+}
+
+// compared returns the arguments of a call without those that need not be expected.
+func (s *expectedCalls) compared(want, got parsedCall) map[string]any {
+	if s.Arguments == "" {
+		return got.args
+	}
+	args := map[string]any{}
+	for name, value := range got.args {
+		if _, wanted := want.args[name]; wanted {
+			args[name] = value
+		}
+	}
+	return args
+}
+
+// unpaired returns the rows and the columns that a best assignment leaves without a pair.
+func unpaired(weights [][]float64, columns int, ordered bool) (rows, cols []int) {
+	total, err := assign.Pairs(weights, columns, ordered)
+	if err != nil {
+		return nil, nil
+	}
+	// A row or a column has no pair if the sum is the same without it.
+	spared := func(clear func(weights [][]float64)) bool {
+		less := make([][]float64, len(weights))
+		for i := range weights {
+			less[i] = slices.Clone(weights[i])
+		}
+		clear(less)
+		sum, err := assign.Pairs(less, columns, ordered)
+		if err != nil || sum < total {
+			return false
+		}
+		weights = less
+		return true
+	}
+	for i := range weights {
+		if spared(func(w [][]float64) { clear(w[i]) }) {
+			rows = append(rows, i)
+		}
+	}
+	for j := range columns {
+		if spared(func(w [][]float64) {
+			for i := range w {
+				w[i][j] = 0
+			}
+		}) {
+			cols = append(cols, j)
+		}
+	}
+	return rows, cols
 }
 
 // trajectorySettings scores 1 if the calls of a run are the expected ones, in the required order.
@@ -232,7 +320,11 @@ func (s trajectorySettings) scorer() (scoreFunc, error) {
 		case err != nil:
 			return 0, "", err
 		case o.all && pairs < float64(len(want)), o.only && pairs < float64(len(got)):
-			return fail("want %s; got %s", describeCalls(want), describeCalls(got))
+			text := fmt.Sprintf("want %s; got %s", describeCalls(want), describeCalls(got))
+			if pairs := s.describePairs(want, got, o.ordered, o.only); pairs != "" {
+				text = pairs + "; " + text
+			}
+			return 0, text, nil
 		}
 		return 1, describeCalls(got), nil
 	})
@@ -266,6 +358,9 @@ func (s callMatchSettings) scorer() (scoreFunc, error) {
 			return 1, text, nil
 		case over == 0:
 			return 0, text, nil
+		}
+		if pairs := s.describePairs(want, got, s.Ordered, s.Measure != "recall"); right < over && pairs != "" {
+			text += "; " + pairs
 		}
 		return right / over, text, nil
 	})

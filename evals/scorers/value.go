@@ -120,23 +120,83 @@ func member(object map[string]any, name string) any {
 func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
 
 // shown returns the JSON of a value, shortened, or "nothing".
-func shown(v any) string {
+func shown(v any) string { return shorten(jsonOf(v)) }
+
+// jsonOf returns the JSON of a value, or "nothing".
+func jsonOf(v any) string {
 	if v == (absent{}) {
 		return "nothing"
 	}
 	raw, _ := json.Marshal(v) // what was read can be written
-	return shorten(string(raw))
+	return string(raw)
 }
 
+// Explanations contain values up to maxWhole characters as they are. Of a longer value they contain the beginning
+// and the end, or what is around the first difference.
+const (
+	maxWhole      = 300
+	beginning     = 200
+	ending        = 60
+	contextBefore = 60 // a difference
+	contextAfter  = 140
+)
+
+// shorten returns a text, or the beginning and the end of a long one.
 func shorten(text string) string {
-	const most = 80 // characters
-	if r := []rune(text); len(r) > most {
-		return string(r[:most-1]) + "…"
+	r := []rune(text)
+	if len(r) <= maxWhole {
+		return text
 	}
-	return text
+	return fmt.Sprintf("%s… (%d more characters) …%s", string(r[:beginning]), len(r)-beginning-ending, string(r[len(r)-ending:]))
 }
 
 func quote(text string) string { return strconv.Quote(shorten(text)) }
+
+// around returns the parts of two different texts around their first difference, and where it is; empty if
+// both are short enough to be shown as they are.
+func around(a, b string) (partA, partB, where string) {
+	x, y := []rune(a), []rune(b)
+	if max(len(x), len(y)) <= maxWhole {
+		return a, b, ""
+	}
+	at := 0
+	for at < min(len(x), len(y)) && x[at] == y[at] {
+		at++
+	}
+	part := func(r []rune) string {
+		from, to := max(0, at-contextBefore), min(len(r), at+contextAfter)
+		text := string(r[from:to])
+		if from > 0 {
+			text = "…" + text
+		}
+		if to < len(r) {
+			text += "…"
+		}
+		return text
+	}
+	return part(x), part(y), fmt.Sprintf("from character %d on: ", at+1)
+}
+
+// unlike describes two different texts.
+func unlike(want, got string) string {
+	want, got, where := around(want, got)
+	return fmt.Sprintf("%swant %s, got %s", where, strconv.Quote(want), strconv.Quote(got))
+}
+
+// nearest returns the text that has the most in common with the beginning of another.
+func nearest(texts []string, to string) string {
+	best, most := "", -1
+	for _, text := range texts {
+		n := 0
+		for n < min(len(text), len(to)) && text[n] == to[n] {
+			n++
+		}
+		if n > most {
+			best, most = text, n
+		}
+	}
+	return best
+}
 
 // quoted returns the quoted strings, shortened, with "or" between them.
 func quoted(texts []string) string {
@@ -148,7 +208,7 @@ func quoted(texts []string) string {
 }
 
 func first(all []string) string {
-	const most = 3
+	const most = 20
 	text := strings.Join(all[:min(most, len(all))], "; ")
 	if more := len(all) - most; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
@@ -187,7 +247,8 @@ func without(v any, all []jsonval.Pointer) any {
 // Difference is a place where two JSON values differ.
 type Difference struct {
 	At string `json:"at"` // a JSON pointer (RFC 6901)
-	// Want and Got are the JSON values, shortened, or "nothing".
+	// Want and Got are the JSON values, or "nothing". Of long values they are what is around the first
+	// difference.
 	Want string `json:"want"`
 	Got  string `json:"got"`
 }
@@ -225,7 +286,8 @@ func differences(want, got any) (all []Difference) {
 	c := comparison{whole: true}
 	c.compare("", want, got)
 	for _, d := range c.found {
-		all = append(all, Difference{d.path, shown(d.before), shown(d.after)})
+		want, got, _ := around(jsonOf(d.before), jsonOf(d.after))
+		all = append(all, Difference{d.path, want, got})
 	}
 	return all
 }
