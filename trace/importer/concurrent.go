@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"errors"
+	"math"
 	"sync"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -39,9 +40,12 @@ type result struct {
 }
 
 // arenas are in no use.
-var arenas = sync.Pool{New: func() any { return newArena() }}
+var arenas = sync.Pool{New: func() any { return newArena(math.MaxInt) }}
 
-func newArena() *jsonio.Arena { return &jsonio.Arena{BlockSize: bufferSize / 4} }
+// newArena returns memory for the strings of an input of a size.
+func newArena(size int) *jsonio.Arena {
+	return &jsonio.Arena{BlockSize: min(size, bufferSize/4)}
+}
 
 // concurrently lets the walker read values on all processors, if there are several. The caller calls
 // endConcurrency.

@@ -120,7 +120,25 @@ func (h *Head) names(names []string) bool {
 // Contains reports whether any of the texts is in the beginning. A member may be longer than
 // the beginning, so that its own members cannot be read.
 func (h *Head) Contains(texts ...string) bool {
-	return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(h.Bytes, []byte(text)) })
+	var quoted [16]byte
+	second := quoted[:0] // the bytes after the quotation marks with which most texts begin
+	for _, text := range texts {
+		if text[0] != '"' {
+			return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(h.Bytes, []byte(text)) })
+		}
+		second = append(second, text[1])
+	}
+	for rest := h.Bytes; ; {
+		_, after, found := bytes.Cut(rest, []byte{'"'})
+		if !found {
+			return false
+		}
+		rest = after
+		if len(rest) > 0 && bytes.IndexByte(second, rest[0]) >= 0 &&
+			slices.ContainsFunc(texts, func(text string) bool { return bytes.HasPrefix(rest, []byte(text[1:])) }) {
+			return true
+		}
+	}
 }
 
 // Layout is where the runs are in a recording. The zero value is a single run.
