@@ -20,7 +20,7 @@ const maxNamed = 3
 // there are any. It may contain untrusted names.
 func (r *Report) Headline() string {
 	if r.Comparison != nil {
-		return sentences(r.compared())
+		return sentences(r.changes())
 	}
 	return sentences(r.scored())
 }
@@ -60,8 +60,8 @@ func (r *Report) scored() (clauses, cautions []string) {
 	return clauses, unread(len(f.Unreadable), lacking(missing))
 }
 
-// compared describes the changes from the base.
-func (r *Report) compared() (clauses, cautions []string) {
+// changes describes the changes from the base.
+func (r *Report) changes() (clauses, cautions []string) {
 	c := r.Comparison
 	names := slices.DeleteFunc(r.Metrics(), func(name string) bool { return c.Metrics[name].Pairs == 0 })
 	if len(names) == 0 {

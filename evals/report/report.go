@@ -44,6 +44,10 @@ type Report struct {
 
 	success, baseSuccess success
 	lower                []string
+
+	// compared are the comparisons of several sets with the base, Comparison last; setNames are their names.
+	compared []*evals.Comparison
+	setNames []string
 }
 
 // Case summarizes the runs of a case.
@@ -63,6 +67,10 @@ type Case struct {
 type Options struct {
 	// Base is the result to compare with; may be nil.
 	Base *evals.Result
+	// More are results to compare with the base, too, as columns before the result. Names are their names
+	// and that of the result. Probabilities are corrected for all sets.
+	More  []*evals.Result
+	Names []string
 	// Lower are metrics for which less is better; they are not success metrics.
 	Lower []string
 	// Seed starts the random numbers.
@@ -89,11 +97,10 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 	})
 	if o.Base != nil {
 		rep.baseSuccess = successOf(o.Base, o.Lower)
-		all, err := o.Base.Compare([]*evals.Result{r}, o.Seed)
-		if err != nil {
+		if rep.compared, err = o.Base.Compare(append(slices.Clone(o.More), r), o.Seed); err != nil {
 			return nil, err
 		}
-		rep.Comparison = all[0]
+		rep.Comparison, rep.setNames = rep.compared[len(o.More)], o.Names
 	}
 	return rep, nil
 }

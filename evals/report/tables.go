@@ -29,7 +29,7 @@ func filled(header []string, rows [][]string) Table {
 // Tables returns the tables of the report: the statistics, the changes, the
 // groups of failures, and the cases by outcome.
 func (r *Report) Tables(l Lists) []Table {
-	tables := SummaryTables(r.Summary)
+	tables := append([]Table{r.SetTable()}, SummaryTables(r.Summary)...)
 	if r.Comparison != nil {
 		tables = append(tables, ChangeTables(r.Comparison, l)...)
 	}
@@ -49,7 +49,7 @@ func SummaryTables(f *evals.Summary) []Table { return []Table{means(f), resource
 func (r *Report) ResourceTables() map[string]Table {
 	tables := map[string]Table{"Resources": resources(r.Summary)}
 	if c := r.Comparison; c != nil {
-		tables["Changed resources"], tables["Changed tool calls per run"] = changedResources(c), changedTools(c)
+		tables["Changed resources"], tables["Changed tool calls per run"] = changedResources(c, Lists{}), changedTools(c, Lists{})
 	}
 	return tables
 }
@@ -88,6 +88,24 @@ type Lists struct {
 	Max int
 	// All is the advice how to list all, such as "--cases 0 lists all".
 	All string
+	// HideZero is the advice how to list the resources and tools without a change, such as
+	// "--zeros"; if it is empty, they are listed.
+	HideZero string
+}
+
+// changedRows returns the rows of a table without those that have no change, and a row with their number.
+func (l Lists) changedRows(rows [][]string, unchanged func(row []string) bool) [][]string {
+	if l.HideZero == "" || len(rows) == 0 {
+		return rows
+	}
+	width, all := len(rows[0]), len(rows)
+	rows = slices.DeleteFunc(rows, unchanged)
+	if n := all - len(rows); n > 0 {
+		last := make([]string, width)
+		last[0] = fmt.Sprintf("%d unchanged; %s", n, l.HideZero)
+		rows = append(rows, last)
+	}
+	return rows
 }
 
 // ChangeTables returns the tables of a comparison: means, counts, resources, tools, and the cases that
@@ -116,8 +134,8 @@ func ChangeTables(c *evals.Comparison, l Lists) []Table {
 	return []Table{
 		filled([]string{"metric", "base", "new", "difference", "95 %", "p", "p (Holm)"}, means),
 		filled([]string{"metric", "pairs", "worse", "better", "regressed", "fixed", "missing", "errors"}, counts),
-		changedResources(c),
-		changedTools(c),
+		changedResources(c, l),
+		changedTools(c, l),
 		filled([]string{"change", "metric", "case", "base", "new", "runs"}, cases),
 	}
 }
@@ -227,22 +245,24 @@ func amount(name string, x float64) string {
 
 // changedResources returns the table of changed resources, per run. It is empty if only steps are
 // known.
-func changedResources(c *evals.Comparison) Table {
+func changedResources(c *evals.Comparison, l Lists) Table {
 	var rows [][]string
 	for name, s := range inOrder(c.Resources) {
 		row := []string{resourceWords(name), strconv.Itoa(s.Pairs)}
 		rows = append(rows, append(row, change(name, s.Base, s.New, s.Difference, s.CI95)...))
 	}
+	rows = l.changedRows(rows, func(row []string) bool { return row[4] == "0" })
 	return filled([]string{"resource", "pairs", "base", "new", "difference", "95 %"}, rows)
 }
 
-func changedTools(c *evals.Comparison) Table {
+func changedTools(c *evals.Comparison, l Lists) Table {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
 		use := c.Tools[name]
 		row := append([]string{name}, change("", use.Base, use.New, use.Difference, use.CI95)...)
 		rows = append(rows, append(row, perSet(use.Failed.Base, use.Failed.New)))
 	}
+	rows = l.changedRows(rows, func(row []string) bool { return row[3] == "0" && row[5] == "" })
 	return filled([]string{"calls of", "base", "new", "difference", "95 %", "failed"}, rows)
 }
 

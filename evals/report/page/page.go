@@ -97,7 +97,7 @@ func (p *Page) Write(w io.Writer) error {
 	head := strings.NewReplacer(
 		"{{title}}", html.EscapeString(p.Title),
 		"{{script-hash}}", hash(code), "{{style-hash}}", hash(css),
-		"{{plots}}", plots(p.Report),
+		"{{plots}}", setTable(p.Report)+plots(p.Report),
 		"{{result}}", html.EscapeString(p.Report.Headline()),
 		"{{script}}", code, "{{style}}", css,
 		"{{data}}", string(encode(g.data)),

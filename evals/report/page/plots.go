@@ -39,6 +39,29 @@ func plots(r *report.Report) string {
 	return out.String()
 }
 
+// setTable returns the table of several sets in HTML; empty for one or two.
+func setTable(r *report.Report) string {
+	t := r.SetTable()
+	if len(t.Rows) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	out.WriteString("<table><caption>Sets and their differences from the base</caption><thead><tr>")
+	for _, name := range t.Header {
+		fmt.Fprintf(&out, "<th scope=\"col\">%s</th>", html.EscapeString(name))
+	}
+	out.WriteString("</tr></thead><tbody>")
+	for _, row := range t.Rows {
+		fmt.Fprintf(&out, "<tr><th scope=\"row\">%s</th>", html.EscapeString(row[0]))
+		for i, cell := range row[1:] {
+			fmt.Fprintf(&out, "<td data-head=\"%s\">%s</td>", html.EscapeString(t.Header[i+1]), html.EscapeString(cell))
+		}
+		out.WriteString("</tr>")
+	}
+	out.WriteString("</tbody></table>\n")
+	return out.String()
+}
+
 // maxName is the maximum length of names in captions.
 const maxName = 60
 

@@ -21,6 +21,7 @@ type reportFlags struct {
 	format, against string
 	out             string
 	max             int
+	sets, zeros     bool
 	page            pageFlags
 }
 
@@ -37,6 +38,10 @@ fail.
 
 --against BASE adds the changes since another set of runs, as in compare. If
 FILE is a suite and BASE is not, the suite's scorers score both.
+
+--sets compares several sets: the first FILE is the base, and each other FILE is
+a column with its means and differences. The rest of the report is about the
+last FILE. Probabilities are corrected for all sets.
 
   table     for a terminal
   markdown  for a pull request
@@ -63,6 +68,8 @@ FILE is a suite and BASE is not, the suite's scorers score both.
 	f := c.Flags()
 	f.StringVar(&r.against, "against", "", "set of runs to compare with: file, folder or suite `BASE`")
 	cli.OutputFlag(c, &r.out, "output", "output `file` (default: standard output)")
+	f.BoolVar(&r.sets, "sets", false, "each FILE is a set: report the last one, compared with the first, and the others as columns")
+	f.BoolVar(&r.zeros, "zeros", false, "tables and Markdown: list resources and tools without a change")
 	f.IntVar(&r.max, "cases", 20, "tables and Markdown: number of listed cases of each kind; 0 lists all")
 	r.page.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -73,10 +80,14 @@ FILE is a suite and BASE is not, the suite's scorers score both.
 		case r.format == "parquet" && r.out == "" && w.OutTerminal:
 			return errors.New("parquet is a binary format: set an output file with -o")
 		}
+		others, err := r.split(&args)
+		if err != nil {
+			return err
+		}
 		if err := r.page.settle(&r, args); err != nil {
 			return err
 		}
-		rep, err := makeReport(w, c, args, &r, *seed)
+		rep, err := makeReport(w, c, args, others, &r, *seed)
 		if err != nil {
 			return err
 		}
@@ -86,12 +97,12 @@ FILE is a suite and BASE is not, the suite's scorers score both.
 }
 
 // makeReport scores the runs and the runs to compare with.
-func makeReport(w *cli.World, c *cobra.Command, args []string, r *reportFlags, seed uint64) (*evalreport.Report, error) {
+func makeReport(w *cli.World, c *cobra.Command, args, others []string, r *reportFlags, seed uint64) (*evalreport.Report, error) {
 	set, err := r.rows.set(w, args, false)
 	if err != nil {
 		return nil, err
 	}
-	o := &evalreport.Options{Seed: seed}
+	o := &evalreport.Options{Seed: seed, Names: slices.Concat(others, args)}
 	if set.suite != nil {
 		o.Lower = set.suite.Gate.Lower
 	}
@@ -115,13 +126,48 @@ func makeReport(w *cli.World, c *cobra.Command, args []string, r *reportFlags, s
 		}
 		cli.PrintErrors(w, o.Base.Unreadable)
 	}
+	for _, name := range others {
+		other, err := r.rows.set(w, []string{name}, false)
+		if err != nil {
+			return nil, err
+		}
+		if other.suite == nil {
+			other.Options = set.Options
+			other.Seen = nil
+		}
+		more, err := scoreSet(c.Context(), w, other)
+		if err != nil {
+			return nil, err
+		}
+		cli.PrintErrors(w, more.Unreadable)
+		o.More = append(o.More, more)
+	}
 	return evalreport.New(result, o)
+}
+
+// split returns the sets between the first, which is the base, and the last, which stays in the arguments.
+func (r *reportFlags) split(args *[]string) (others []string, err error) {
+	if !r.sets {
+		return nil, nil
+	}
+	all := *args
+	switch {
+	case r.against != "":
+		return nil, errors.New("--sets compares with the first FILE: remove --against")
+	case len(all) < 2:
+		return nil, errors.New("--sets needs two sets or more: BASE NEW…")
+	}
+	r.against, *args = all[0], all[len(all)-1:]
+	return all[1 : len(all)-1], nil
 }
 
 // writeReport writes a report and returns the exit status.
 func writeReport(w *cli.World, rep *evalreport.Report, r *reportFlags) error {
 	r.page.Report = rep
-	lists := evalreport.Lists{Max: r.max, All: "--cases 0 lists all"}
+	lists := evalreport.Lists{Max: r.max, All: "--cases 0 lists all", HideZero: "--zeros"}
+	if r.zeros {
+		lists.HideZero = ""
+	}
 	write := map[string]func(io.Writer) error{
 		"table":    func(to io.Writer) error { return printReport(w, to, rep, lists) },
 		"markdown": func(to io.Writer) error { return rep.Markdown(to, lists) },
