@@ -46,8 +46,8 @@ func AskReadable(h http.Header) {
 type Decoded struct {
 	Original []byte // as it was sent
 	Plain    []byte
-	again    func(io.Writer) compressor // nil if the body was not decoded
-	Complete bool                       // the body is not truncated
+	again    encoder // nil if the body was not decoded
+	Complete bool    // the body is not truncated
 	// Problem is the reason why the body was not decoded. It is empty if the body was
 	// decoded or has no encoding.
 	Problem string
@@ -63,11 +63,6 @@ func problemOf(err error) string {
 
 // maxDecoded limits the size of a decoded body: a small body can decompress to any size.
 const maxDecoded = 32 << 20
-
-type compressor interface {
-	io.WriteCloser
-	Flush() error
-}
 
 // Decode decodes the Content-Encoding of a body, up to its end if it is truncated. It
 // leaves the body unchanged if the encoding is unknown or wrong, or if the result exceeds
@@ -97,7 +92,7 @@ func Decode(h http.Header, body []byte) Decoded {
 // codingForm is a form of a content encoding.
 type codingForm struct {
 	open  func(*bytes.Reader) (io.Reader, error)
-	again func(io.Writer) compressor
+	again encoder
 }
 
 // codings are the forms of each content encoding. RFC 9110 means zlib by deflate; some servers
@@ -105,17 +100,14 @@ type codingForm struct {
 var codings = map[string][]codingForm{
 	"gzip": gzipForms, "x-gzip": gzipForms,
 	"deflate": {
-		{func(r *bytes.Reader) (io.Reader, error) { return zlib.NewReader(r) }, func(w io.Writer) compressor { return zlib.NewWriter(w) }},
-		{func(r *bytes.Reader) (io.Reader, error) { return flate.NewReader(r), nil }, func(w io.Writer) compressor {
+		{func(r *bytes.Reader) (io.Reader, error) { return zlib.NewReader(r) }, deflated(func(w io.Writer) compressor { return zlib.NewWriter(w) })},
+		{func(r *bytes.Reader) (io.Reader, error) { return flate.NewReader(r), nil }, deflated(func(w io.Writer) compressor {
 			z, _ := flate.NewWriter(w, flate.DefaultCompression) // this level is valid
 			return z
-		}},
+		})},
 	},
-	"br": {{func(r *bytes.Reader) (io.Reader, error) { return newBrotliReader(r), nil }, func(w io.Writer) compressor { return brotli.NewWriter(w) }}},
-	"zstd": {{func(r *bytes.Reader) (io.Reader, error) { return zstd.NewReader(r, decompress.ZstdOptions...) }, func(w io.Writer) compressor {
-		z, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) // this option is valid
-		return z
-	}}},
+	"br":   {{func(r *bytes.Reader) (io.Reader, error) { return newBrotliReader(r), nil }, storedBrotli.encode}},
+	"zstd": {{func(r *bytes.Reader) (io.Reader, error) { return zstd.NewReader(r, decompress.ZstdOptions...) }, storedZstd.encode}},
 }
 
 var gzipForms = []codingForm{{
@@ -127,7 +119,7 @@ var gzipForms = []codingForm{{
 		r.Multistream(false)
 		return &members{r, from}, nil
 	},
-	func(w io.Writer) compressor { return gzip.NewWriter(w) },
+	deflated(func(w io.Writer) compressor { return gzip.NewWriter(w) }),
 }}
 
 // brotliReader returns io.ErrUnexpectedEOF for a truncated stream, for which [brotli.Reader]
@@ -193,7 +185,7 @@ func HeaderValues(h http.Header, name string) []string {
 	return h[strings.ToLower(name)]
 }
 
-func (c Decoded) undone(r io.Reader, from *bytes.Reader, again func(io.Writer) compressor) Decoded {
+func (c Decoded) undone(r io.Reader, from *bytes.Reader, again encoder) Decoded {
 	plain, err := io.ReadAll(io.LimitReader(r, maxDecoded+1))
 	switch {
 	case err != nil && len(plain) == 0:
@@ -216,13 +208,5 @@ func (c Decoded) Encode(plain []byte) []byte {
 	case c.again == nil:
 		return plain
 	}
-	var out bytes.Buffer
-	z := c.again(&out)
-	_, _ = z.Write(plain) // a buffer accepts all bytes
-	if !c.Complete {
-		_ = z.Flush() // the same
-		return out.Bytes()
-	}
-	_ = z.Close() // the same
-	return out.Bytes()
+	return c.again(plain, c.Complete)
 }

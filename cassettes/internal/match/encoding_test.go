@@ -67,12 +67,20 @@ func TestDecodeEncodings(t *testing.T) {
 		if string(whole.Plain) != text || !whole.Complete || whole.Problem != "" {
 			t.Errorf("%s: %q, %v", name, whole.Plain, whole.Problem)
 		}
-		other := Decode(h, whole.Encode([]byte("other")))
-		if string(other.Plain) != "other" || !other.Complete {
-			t.Errorf("%s, encoded again: %q, %v", name, other.Plain, other.Problem)
-		}
-		if cut := Decode(h, body.Bytes()[:begun]); string(cut.Plain) != text || cut.Complete {
+		cut := Decode(h, body.Bytes()[:begun])
+		if string(cut.Plain) != text || cut.Complete {
 			t.Errorf("%s, truncated: %q, %v", name, cut.Plain, cut.Problem)
+		}
+		for _, n := range []int{1, storedBlock - 1, storedBlock, storedBlock + 1, 3 * storedBlock, 1 << 20} {
+			for _, from := range []Decoded{whole, cut} {
+				want := strings.Repeat("other, ", n)[:n]
+				if got := Decode(h, from.Encode([]byte(want))); string(got.Plain) != want || got.Complete != from.Complete {
+					t.Errorf("%s, complete %v, %d bytes encoded again: %d bytes, complete %v, %v", name, from.Complete, n, len(got.Plain), got.Complete, got.Problem)
+				}
+			}
+		}
+		if empty := Decode(h, whole.Encode(nil)); len(empty.Plain) > 0 || !empty.Complete || empty.Problem != "" {
+			t.Errorf("%s, nothing encoded again: %q, %v", name, empty.Plain, empty.Problem)
 		}
 		for _, wrong := range []string{body.String() + "xxxx", "text"} {
 			if got := Decode(h, []byte(wrong)); got.Problem == "" || string(got.Plain) != wrong {
