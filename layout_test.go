@@ -246,7 +246,7 @@ var table = []packageRule{
 		large:    "The parts of a run share its unexported state, and a split would export it.",
 		not:      "middleware that only some users need",
 		packages: []string{"internal/jsonio", "internal/jsonval", "internal/slab", "llm", "loop/internal/...", "trace"},
-		modules:  []string{jsonschema},
+		modules:  []string{jsonschema, "github.com/cespare/xxhash/v2"},
 	},
 	{
 		name: "loop/internal/arguments", does: "arguments of a call: decoding, checks, repair",
@@ -837,6 +837,18 @@ func TestDependencies(t *testing.T) {
 		slices.Sort(modules)
 		if got := strings.Join(slices.Compact(modules), " "); got != want {
 			t.Errorf("package %s depends on the modules %s, want %s", name, got, want)
+		}
+		if name == "cassettes" { // a client of HTTP
+			continue
+		}
+		out, err = exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+name).Output()
+		if err != nil {
+			t.Fatalf("go list ./%s: %v", name, err)
+		}
+		for pkg := range strings.FieldsSeq(string(out)) {
+			if pkg == "net" || pkg == "crypto" || strings.HasPrefix(pkg, "crypto/sha") {
+				t.Errorf("package %s depends on %s, which makes each program with it a few per cent larger", name, pkg)
+			}
 		}
 	}
 }

@@ -1,10 +1,10 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/looptape/looptape/internal/jsonval"
@@ -121,8 +121,7 @@ func toolTimeout(d time.Duration, keepLate bool) Middleware {
 // forces the final answer, if limit is above 0.
 func skipDuplicates(limit int) Middleware {
 	return Middleware{Name: "duplicate_round", New: func(RunInfo) Hooks {
-		type key struct{ name, args string }
-		var last []key // the calls of step at
+		var last []string // the calls of step at, sorted
 		var at int
 		row := 0 // consecutive duplicates
 		h := Hooks{BeforeTools: func(_ context.Context, s *StepInfo, calls []PlannedCall) (skipped []CallDecision, d Decision, err error) {
@@ -130,13 +129,11 @@ func skipDuplicates(limit int) Middleware {
 				last = nil
 			}
 			at = s.Step
-			now := make([]key, len(calls))
+			now := make([]string, len(calls))
 			for i, p := range calls {
-				now[i] = key{p.Call.Name, jsonval.Canonical(p.Call.Arguments)}
+				now[i] = strconv.Quote(p.Call.Name) + jsonval.Canonical(p.Call.Arguments)
 			}
-			slices.SortFunc(now, func(a, b key) int {
-				return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.args, b.args))
-			})
+			slices.Sort(now)
 			duplicate := slices.Equal(now, last)
 			last = now
 			row++

@@ -43,7 +43,7 @@ func TestSuspendAndResume(t *testing.T) {
 			t.Fatalf("%s: got %+v, %v", verdict, first, err)
 		}
 		said := of[trace.Suspended](mem.Events())
-		if len(said) != 1 || cmp.Diff([]string{"c1", "c2"}, said[0].Pending) != "" || len(said[0].Digest) != 64 {
+		if len(said) != 1 || cmp.Diff([]string{"c1", "c2"}, said[0].Pending) != "" || len(said[0].Digest) != 16 {
 			t.Errorf("%s: suspended: %+v", verdict, said)
 		}
 		decided = verdict

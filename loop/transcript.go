@@ -1,10 +1,11 @@
 package loop
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/looptape/looptape/internal/slab"
 	"github.com/looptape/looptape/llm"
@@ -133,9 +134,9 @@ func (t *transcript) appendResults(plans []*plannedCall, cfg *Config) {
 
 // suspended returns the event of a run that waits for a decision from outside.
 func (t *transcript) suspended() trace.Suspended {
-	sum := sha256.New()
+	sum := xxhash.New()
 	for i := range t.history {
-		sum.Write(t.history[i].AppendJSON(nil))
+		_, _ = sum.Write(t.history[i].AppendJSON(nil)) // never fails
 	}
 	ev := trace.Suspended{Digest: hex.EncodeToString(sum.Sum(nil))}
 	for _, c := range conversation.Pending(t.history) {

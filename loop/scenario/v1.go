@@ -21,7 +21,7 @@ func isV1(text string) bool {
 	return len(text) > len(start) && strings.HasPrefix(text, start) && text[len(start)] != ' '
 }
 
-var suspendedDigest = regexp.MustCompile(`(?m)^(suspended .*digest=)[0-9a-f]{64}$`)
+var suspendedDigest = regexp.MustCompile(`(?m)^(suspended .*digest=)[0-9a-f]+$`)
 
 // withoutDigest replaces the digest of the messages of a suspended run. It is a digest of their JSON,
 // whose members have other names in version 1.

@@ -47,9 +47,8 @@ type member struct {
 	isUTF8   *bool // whether the member is for strings that are UTF-8; nil means for all
 }
 
-// members returns the fields of a T that a table names. See [Object].
-func members[T any](table string, codecs ...Codecs) (all []member) {
-	t := reflect.TypeFor[T]()
+// members returns the fields of a struct that a table names. See [Object].
+func members(t reflect.Type, table string, codecs []Codecs) (all []member) {
 	for line := range strings.Lines(strings.TrimSpace(table)) {
 		key, doc, _ := strings.Cut(strings.TrimSpace(line), " ")
 		key, split := strings.CutSuffix(key, "(_b64)")
@@ -81,7 +80,7 @@ func (m *member) omits(v reflect.Value) bool {
 
 // KeysOf returns the keys of the table of an [Object].
 func KeysOf[T any](table string) (keys []string) {
-	for _, m := range members[T](table) {
+	for _, m := range members(reflect.TypeFor[T](), table, nil) {
 		keys = append(keys, m.key)
 	}
 	return keys
@@ -92,47 +91,64 @@ func KeysOf[T any](table string) (keys []string) {
 // underscores. After a key, (_b64) adds a second one for strings that are not UTF-8. The
 // writer omits zero values. check, if not nil, gets the value after reading.
 func Object[T any](name, of, table string, check func(r *Reader, n *yaml.Node, v *T), codecs ...Codecs) Codec[T] {
-	fields := sync.OnceValue(func() []member { return members[T](table, codecs...) })
-	keys := sync.OnceValue(func() []string { return KeysOf[T](table) })
+	o := object{name, of, sync.OnceValue(func() []member { return members(reflect.TypeFor[T](), table, codecs) })}
 	return Codec[T]{
 		Read: func(r *Reader, n *yaml.Node) (v T) {
-			names, values := r.Pairs(n, of)
-			known, all := r.Keys(keys()), fields()
-			for i, k := range names {
-				at := slices.Index(known, k.Value)
-				if at < 0 {
-					r.Unknown(k, "key in "+of, known)
-					continue
-				}
-				r.Rename(k, all[at].key)
-				to := reflect.ValueOf(&v).Elem().FieldByIndex(all[at].index)
-				all[at].read(r, values[i], to.Addr().Interface())
-			}
+			o.read(r, n, reflect.ValueOf(&v).Elem())
 			if check != nil {
 				check(r, n, &v)
 			}
 			return v
 		},
-		Write: func(v T) *yaml.Node {
-			out := &yaml.Node{Kind: yaml.MappingNode}
-			for _, m := range fields() {
-				from := reflect.ValueOf(&v).Elem().FieldByIndex(m.index)
-				if !m.omits(from) {
-					out.Content = append(out.Content, StringNode(m.key), m.write(from.Addr().Interface()))
-				}
-			}
-			return out
-		},
-		Schema: func(d Defs) Schema {
-			props := Schema{}
-			for _, m := range fields() {
-				props[m.key] = maps.Clone(m.schema(d))
-				props[m.key].(Schema)["description"] = m.doc
-			}
-			d[name] = Schema{"type": "object", "additionalProperties": false, "properties": props}
-			return Schema{"$ref": "#/$defs/" + name}
-		},
+		Write:  func(v T) *yaml.Node { return o.write(reflect.ValueOf(&v).Elem()) },
+		Schema: o.schema,
 	}
+}
+
+// object is what the codecs of an [Object] have in common.
+type object struct {
+	name, of string
+	fields   func() []member
+}
+
+func (o *object) read(r *Reader, n *yaml.Node, v reflect.Value) {
+	names, values := r.Pairs(n, o.of)
+	all := o.fields()
+	known := make([]string, len(all))
+	for i, m := range all {
+		known[i] = m.key
+	}
+	known = r.Keys(known)
+	for i, k := range names {
+		at := slices.Index(known, k.Value)
+		if at < 0 {
+			r.Unknown(k, "key in "+o.of, known)
+			continue
+		}
+		r.Rename(k, all[at].key)
+		all[at].read(r, values[i], v.FieldByIndex(all[at].index).Addr().Interface())
+	}
+}
+
+func (o *object) write(v reflect.Value) *yaml.Node {
+	out := &yaml.Node{Kind: yaml.MappingNode}
+	for _, m := range o.fields() {
+		from := v.FieldByIndex(m.index)
+		if !m.omits(from) {
+			out.Content = append(out.Content, StringNode(m.key), m.write(from.Addr().Interface()))
+		}
+	}
+	return out
+}
+
+func (o *object) schema(d Defs) Schema {
+	props := Schema{}
+	for _, m := range o.fields() {
+		props[m.key] = maps.Clone(m.schema(d))
+		props[m.key].(Schema)["description"] = m.doc
+	}
+	d[o.name] = Schema{"type": "object", "additionalProperties": false, "properties": props}
+	return Schema{"$ref": "#/$defs/" + o.name}
 }
 
 // Exclude reports the keys that key excludes.
