@@ -554,7 +554,7 @@ var table = []packageRule{
 		modules:  []string{"github.com/spf13/cobra"},
 	},
 	{
-		name: "cmd/looptape/internal/eval", does: "eval score, compare, gate, power, report, rerun, merge",
+		name: "cmd/looptape/internal/eval", does: "eval score, compare, gate, power, report, rerun, merge, trend",
 		packages: []string{all},
 		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},

@@ -17,7 +17,7 @@ import (
 
 // New returns the command eval.
 func New(w *cli.World) *cobra.Command {
-	return cli.Group("eval", "Score, compare and gate recorded runs", newScore(w), newCompare(w), newGate(w), newMerge(w), newPower(w), newReport(w), newRerun(w))
+	return cli.Group("eval", "Score, compare and gate recorded runs", newScore(w), newCompare(w), newGate(w), newMerge(w), newPower(w), newReport(w), newRerun(w), newTrend(w))
 }
 
 // evalFiles describes the input files in the help of the commands.
