@@ -14,6 +14,9 @@ import (
 type Comparison struct {
 	// Metrics are the metrics with a score or an error in either set.
 	Metrics map[string]Change `json:"metrics"`
+	// Tags are the changes of the cases with each tag. Their corrected probabilities are those of all
+	// metrics, tags and sets together.
+	Tags map[string]map[string]Change `json:"tags,omitempty"`
 	// OnlyBase and OnlyNew are the cases of one set only. They do not count.
 	OnlyBase   []string     `json:"only_base"`
 	OnlyNew    []string     `json:"only_new"`
@@ -105,20 +108,71 @@ func (r *Result) Compare(others []*Result, seed uint64) ([]*Comparison, error) {
 	all := make([]*Comparison, len(others))
 	for i, other := range others {
 		c, err := compare(r, other, seed)
+		if err == nil {
+			c.Unreadable = both(r.unread(), other.unread())
+			c.Resources, err = resourceChanges(r, other, measures)
+		}
+		if err == nil {
+			c.Tools, err = toolChanges(r, other)
+		}
+		if err == nil {
+			err = c.byTag(r, other, seed)
+		}
 		if err != nil {
 			return nil, err
 		}
 		c.Together = len(others)
 		all[i] = c
 	}
-	return all, correct(all)
+	var sets, tags []map[string]Change
+	for _, c := range all {
+		sets = append(sets, c.Metrics)
+		for _, tag := range slices.Sorted(maps.Keys(c.Tags)) {
+			tags = append(tags, c.Tags[tag])
+		}
+	}
+	return all, cmp.Or(correct(sets), correct(tags))
 }
 
-// compare compares two results without the correction.
+// byTag compares the cases with each tag in either set.
+func (c *Comparison) byTag(base, other *Result, seed uint64) error {
+	tags := append(base.Tags(), other.Tags()...)
+	slices.Sort(tags)
+	for _, tag := range slices.Compact(tags) {
+		cases := map[string]bool{}
+		maps.Copy(cases, base.Tagged(tag).caseNames())
+		maps.Copy(cases, other.Tagged(tag).caseNames())
+		b, o := base.of(cases), other.of(cases)
+		if len(missingCases(o, b)) == len(b.Cases()) {
+			continue // the lists of cases in one set only name them
+		}
+		part, err := compare(b, o, seed)
+		if err != nil {
+			return err
+		}
+		if c.Tags == nil {
+			c.Tags = map[string]map[string]Change{}
+		}
+		c.Tags[tag] = part.Metrics
+	}
+	return nil
+}
+
+// of returns the rows of some cases.
+func (r *Result) of(cases map[string]bool) *Result {
+	part := &Result{Scorers: r.Scorers}
+	for i := range r.Rows {
+		if cases[r.Rows[i].Case] {
+			part.Rows = append(part.Rows, r.Rows[i])
+		}
+	}
+	return part
+}
+
+// compare compares the metrics of two results without the correction.
 func compare(base, other *Result, seed uint64) (*Comparison, error) {
 	c := &Comparison{Metrics: map[string]Change{}}
-	c.Unreadable = append(append([]Unreadable{}, base.Unreadable...), other.Unreadable...)
-	slices.SortFunc(c.Unreadable, Unreadable.compare)
+	c.Unreadable = both(base.Unreadable, other.Unreadable)
 	c.OnlyBase, c.OnlyNew = missingCases(other, base), missingCases(base, other)
 	if len(c.OnlyBase) == len(base.Cases()) {
 		return nil, noCommonCase(base, other)
@@ -131,11 +185,13 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 			return nil, fmt.Errorf("metric %q: %w", metric, err)
 		}
 	}
-	if c.Resources, err = resourceChanges(base, other, measures); err != nil {
-		return nil, err
-	}
-	c.Tools, err = toolChanges(base, other)
-	return c, err
+	return c, nil
+}
+
+func both(base, other []Unreadable) []Unreadable {
+	all := append(append([]Unreadable{}, base...), other...)
+	slices.SortFunc(all, Unreadable.compare)
+	return all
 }
 
 func noCommonCase(base, other *Result) error {
@@ -155,16 +211,16 @@ func missingCases(r, of *Result) []string {
 }
 
 // correct sets the p-values that are corrected for the number of tests.
-func correct(all []*Comparison) error {
+func correct(all []map[string]Change) error {
 	type test struct {
-		in   *Comparison
+		in   map[string]Change
 		name string
 	}
 	var tests []test
 	var p []float64
 	for _, c := range all {
-		for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
-			change := c.Metrics[name]
+		for _, name := range slices.Sorted(maps.Keys(c)) {
+			change := c[name]
 			if best := change.P.Best(); best != nil {
 				tests = append(tests, test{c, name})
 				p = append(p, *best)
@@ -173,9 +229,9 @@ func correct(all []*Comparison) error {
 	}
 	holm, err := stats.Holm(p)
 	for i, t := range tests {
-		change := t.in.Metrics[t.name]
+		change := t.in[t.name]
 		change.P.Holm = &holm[i]
-		t.in.Metrics[t.name] = change
+		t.in[t.name] = change
 	}
 	return err
 }

@@ -99,11 +99,10 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 		return nil, fmt.Errorf("the baseline has the scorers %q and the runs %q: use the same scorers, or write the baseline again with --update", base.Scorers, now.Scorers)
 	}
 	before := base.result()
-	all, err := before.Compare([]*Result{now}, g.Seed)
+	c, err := compare(before, now, g.Seed)
 	if err != nil {
 		return nil, err
 	}
-	c := all[0]
 	names := slices.Sorted(maps.Keys(c.Metrics))
 	named := slices.Concat(g.Metrics, g.Lower, slices.Sorted(maps.Keys(g.MaxDrop)), slices.Sorted(maps.Keys(g.Min)))
 	for _, name := range named {
@@ -194,7 +193,7 @@ func (j *evaluation) cases(base *Baseline, now *Result) {
 	j.v.Cases = slices.Compact(names)
 	for _, name := range j.v.Cases {
 		rows := runs[name]
-		if len(rows) == 0 {
+		if len(rows) == 0 || rows[0].NoRun && len(rows[0].Scores) == 0 {
 			j.found(&Row{Case: name}, KindMissing, "", "the case has no run")
 			continue
 		}

@@ -88,12 +88,32 @@ func Merge(parts ...*Result) (*Result, error) {
 		whole.Unreadable = append(whole.Unreadable, p.Unreadable...)
 	}
 	slices.SortFunc(whole.Rows, func(a, b Row) int { return a.compare(&b) })
+	whole.Rows = withoutSuperfluous(whole.Rows)
 	slices.SortFunc(whole.Unreadable, Unreadable.compare)
 	whole.Unreadable = slices.Compact(whole.Unreadable)
 	if err := cmp.Or(findDuplicate(whole.Rows), findCopies(whole.Rows)); err != nil {
 		return nil, err
 	}
+	if slices.Contains(whole.Scorers, missingAsZero) {
+		whole.fill()
+	}
 	return whole, nil
+}
+
+// withoutSuperfluous removes the rows with NoRun of cases that have another row. The rows are sorted.
+func withoutSuperfluous(rows []Row) []Row {
+	if !slices.ContainsFunc(rows, func(r Row) bool { return r.NoRun }) {
+		return rows
+	}
+	kept := map[string]bool{}
+	for i := range rows {
+		kept[rows[i].Case] = kept[rows[i].Case] || !rows[i].NoRun
+	}
+	return slices.DeleteFunc(rows, func(r Row) bool {
+		superfluous := r.NoRun && kept[r.Case]
+		kept[r.Case] = true
+		return superfluous
+	})
 }
 
 func findDuplicate(rows []Row) error {

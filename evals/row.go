@@ -29,6 +29,11 @@ type Row struct {
 	// Cluster names what cases share; empty if each case is independent.
 	Cluster string `json:"cluster,omitempty"`
 
+	// Tags are the tags of the case in the dataset, sorted.
+	Tags []string `json:"tags,omitempty"`
+	// NoRun marks a case of the dataset of which there is no run. File and Line locate the case.
+	NoRun bool `json:"no_run,omitempty"`
+
 	// Run, File and Line locate the run.
 	Run  string `json:"run"`
 	File string `json:"file"`
@@ -105,6 +110,9 @@ func (t interner) one(text *string) {
 func (t interner) share(r *Row) {
 	t.one(&r.File)
 	t.one(&r.Cluster)
+	for i := range r.Tags {
+		t.one(&r.Tags[i])
+	}
 	r.Scores.share(t)
 	r.Errors.share(t)
 	r.Explanations.share(t)

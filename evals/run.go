@@ -2,6 +2,7 @@ package evals
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -52,7 +53,7 @@ func (s *Suite) evaluate(ctx context.Context, folder fs.FS) (*GateResult, error)
 		return nil, errors.New("the suite has no baseline: set baseline, and write it with looptape eval gate --update")
 	}
 	names, err := s.Match(folder)
-	if err != nil {
+	if err = cmp.Or(err, s.ReadDataset(folder)); err != nil {
 		return nil, err
 	}
 	var inputs []Input

@@ -29,6 +29,11 @@ type Options struct {
 	// Names locates the case, the epoch and the cluster in other recordings; nil uses the
 	// defaults of the formats.
 	Names *importer.Mapping
+	// Dataset has what is expected of the runs of each case; may be nil. A run that has no case in it is
+	// scored without, and reported as unreadable; a case without a run is a row with NoRun.
+	Dataset *Dataset
+	// MissingAsZero counts missing and failed scores as 0, those of cases without a run among them.
+	MissingAsZero bool
 	// Skipped is called with the name of each skipped input, in order; may be nil.
 	Skipped func(name string)
 	// Journal stores and reuses the rows of inputs; may be nil.
@@ -84,6 +89,9 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 			options.Skipped(inputs[i].Name)
 		}
 		results[i] = &p.Result
+	}
+	if d := options.Dataset; d != nil {
+		results = append(results, d.withoutRun(newInputResult(&options, slots).Scorers))
 	}
 	return Merge(results...)
 }

@@ -44,6 +44,12 @@ func newInputResult(o *Options, slots chan struct{}) *inputResult {
 		names := &importer.Mapping{Case: m.Case, Epoch: m.Epoch, Cluster: m.Cluster}
 		p.Scorers = append(p.Scorers, mappingName("names", names))
 	}
+	if o.Dataset != nil {
+		p.Scorers = append(p.Scorers, o.Dataset.scoringName())
+	}
+	if o.MissingAsZero {
+		p.Scorers = append(p.Scorers, missingAsZero)
+	}
 	return p
 }
 
@@ -163,23 +169,34 @@ func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
 		p.addUnreadable(file, &importer.Error{Line: run.Line, Err: err})
 		return
 	}
+	var tags []string
+	if d := p.options.Dataset; d != nil {
+		if c := d.join(run); c != nil {
+			tags = c.tags
+		} else {
+			err := fmt.Errorf("the run %q of the case %q has no case in %s, and is scored without", run.Name, run.CaseName(), d.name)
+			p.addUnreadable(file, &importer.Error{Line: run.Line, Err: err})
+		}
+	}
 	if sizeOf(run) >= largeRun {
-		p.score(ctx, file, run, started)
+		p.score(ctx, file, run, started, tags)
 		return
 	}
 	select {
 	case p.slots <- struct{}{}:
 		p.workers.Go(func() {
-			p.score(ctx, file, run, started)
+			p.score(ctx, file, run, started, tags)
 			<-p.slots
 		})
 	case <-ctx.Done(): // ScoreFiles reports it
 	}
 }
 
-// score adds the row of a run; started is the usage of the runs that it started.
-func (p *inputResult) score(ctx context.Context, file string, run *importer.Run, started llm.Usage) {
+// score adds the row of a run; started is the usage of the runs that it started, and tags are those of its
+// case.
+func (p *inputResult) score(ctx context.Context, file string, run *importer.Run, started llm.Usage, tags []string) {
 	row := rowOf(file, run, started)
+	row.Tags = slices.Clone(tags)
 	var scores []Score
 	for _, s := range p.options.Scorers {
 		if s.Scorer == nil {

@@ -21,6 +21,9 @@ import (
 type Suite struct {
 	// Runs are names of recordings, or patterns of [path.Match], in the folder of the file.
 	Runs []string
+	// DatasetFile is the name of the dataset in the folder of the suite; empty means none. ReadDataset reads
+	// it.
+	DatasetFile string
 	// Options configure scoring.
 	Options
 	// Baseline is the name of the baseline in the folder of the suite; empty means none.
@@ -81,6 +84,19 @@ func (s *Suite) Match(folder fs.FS) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
+// ReadDataset reads the dataset, if the suite has one, for [ScoreFiles]. The folder is that of the suite.
+func (s *Suite) ReadDataset(folder fs.FS) error {
+	if s.DatasetFile == "" {
+		return nil
+	}
+	f, err := folder.Open(s.DatasetFile)
+	if err != nil {
+		return fmt.Errorf("dataset: %w", err)
+	}
+	s.Dataset, err = ReadDataset(s.DatasetFile, f)
+	return errors.Join(err, f.Close())
+}
+
 // suiteReader reads a suite file and collects its errors.
 type suiteReader struct {
 	file    string
@@ -114,6 +130,13 @@ func (r *suiteReader) top() setters {
 			r.names, r.s.Names = v.Pos, &importer.Mapping{}
 			m := r.s.Names
 			r.object(v, "names", setters{"case": r.pointer(&m.Case), "epoch": r.pointer(&m.Epoch), "cluster": r.pointer(&m.Cluster)})
+		},
+		"dataset": r.below(func(v fake.Value) { r.s.DatasetFile = v.Text }),
+		"missing_as_zero": func(v fake.Value) {
+			if v.Kind != fake.Bool {
+				r.errorf(v.Pos, "expected true or false, found %v", v.Kind)
+			}
+			r.s.MissingAsZero = v.Text == "true"
 		},
 		"scorers":  r.list(r.scorer),
 		"baseline": r.below(func(v fake.Value) { r.s.Baseline = v.Text }),

@@ -149,7 +149,7 @@ func TestSuiteErrors(t *testing.T) {
 		"suite: 2":                                    "s:1:1: missing key runs",
 		"suite: 3\nruns: [a]":                         `s:1:8: unknown version "3" of the format: want 1 to 2`,
 		"suite: '1'\nruns: [a]":                       `s:1:8: unknown version "1" of the format`,
-		"suite: 2\nrun: [a]":                          `s:2:1: unknown key "run" of the suite; did you mean "runs"? allowed: baseline, gate, names, rows, runs, scorers, suite`,
+		"suite: 2\nrun: [a]":                          `s:2:1: unknown key "run" of the suite; did you mean "runs"? allowed: baseline, dataset, gate, missing_as_zero, names, rows, runs, scorers, suite`,
 		least + "gaet: {}":                            `s:3:1: unknown key "gaet" of the suite; did you mean "gate"?`,
 		least + "gate: {level: 1}":                    `s:3:8: unknown key "level" of gate; allowed: alpha, detect, drop, lower, max_drop, metrics, min, must_pass, require_power, seed`,
 		least + "gate: [a]":                           "s:3:7: expected gate, which is a map, found a list",

@@ -2,6 +2,7 @@ package evals
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/llm"
@@ -16,9 +17,15 @@ type Summary struct {
 	Runs   int `json:"runs"`
 	Cases  int `json:"cases"`
 	Epochs int `json:"epochs"` // largest number of runs of a case
+	// WithoutRun are the cases of the dataset of which there is no run. Cases counts them.
+	WithoutRun []string `json:"cases_without_run,omitempty"`
+	// MissingAsZero is true if missing and failed scores count as 0.
+	MissingAsZero bool `json:"missing_as_zero,omitempty"`
 	// Metrics are the metrics with a score or an error.
 	Metrics    map[string]Metric `json:"metrics"`
 	Unreadable []Unreadable      `json:"unreadable"`
+	// Tags are the metrics of the cases with each tag.
+	Tags map[string]map[string]Metric `json:"tags,omitempty"`
 	// Resources is the resource usage of the runs by measure. Measures without usage are omitted.
 	Resources map[string]amount `json:"resources,omitempty"`
 	// Graders is the usage of the models that graded the runs.
@@ -39,6 +46,8 @@ type Metric struct {
 	PassAtK  []float64 `json:"pass_at_k"`
 	Missing  int       `json:"missing"` // runs without a score
 	Errors   int       `json:"errors"`  // runs with a failed score
+	// Zeros are the runs of N whose score was missing or failed and counts as 0.
+	Zeros int `json:"zeros,omitempty"`
 }
 
 // bounds are 95 % intervals of the mean over cases; see package stats.
@@ -71,18 +80,41 @@ type meanOfRuns struct {
 // many cases, only if bootstrap is not nil. Summary returns an error for a case in two clusters.
 func (r *Result) Summary(bootstrap *stats.Resampling) (*Summary, error) {
 	f := &Summary{
-		Runs: len(r.Rows), Metrics: map[string]Metric{},
-		Unreadable: append([]Unreadable{}, r.Unreadable...), Resources: r.resources(),
+		Unreadable: r.unread(), Resources: r.resources(),
+		MissingAsZero: slices.Contains(r.Scorers, missingAsZero),
 	}
 	for _, runs := range r.Cases() {
 		f.Cases++
 		f.Epochs = max(f.Epochs, len(runs))
 	}
 	for _, row := range r.Rows {
+		if row.NoRun {
+			f.WithoutRun = append(f.WithoutRun, row.Case)
+			continue
+		}
+		f.Runs++
 		for _, g := range row.Gradings.All() {
 			f.Graders = f.Graders.Add(g.Usage)
 		}
 	}
+	var err error
+	if f.Metrics, err = r.summaries(bootstrap); err != nil {
+		return nil, err
+	}
+	for _, tag := range r.Tags() {
+		if f.Tags == nil {
+			f.Tags = map[string]map[string]Metric{}
+		}
+		if f.Tags[tag], err = r.Tagged(tag).summaries(bootstrap); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// summaries returns the statistics of each metric.
+func (r *Result) summaries(bootstrap *stats.Resampling) (map[string]Metric, error) {
+	all := map[string]Metric{}
 	for _, metric := range r.metrics() {
 		s, m, err := r.sample(metric)
 		if err != nil {
@@ -91,15 +123,20 @@ func (r *Result) Summary(bootstrap *stats.Resampling) (*Summary, error) {
 		if s != nil {
 			m.compute(s, bootstrap)
 		}
-		f.Metrics[metric] = m
+		all[metric] = m
 	}
-	return f, nil
+	return all, nil
 }
 
 func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
 	rows := r.values(scoreOf(metric))
 	m.N = len(rows)
 	m.Missing, m.Errors = r.unscored(metric)
+	for i := range r.Rows {
+		if r.Rows[i].Scores.Has(metric) && r.Rows[i].Errors.Has(metric) {
+			m.Zeros++
+		}
+	}
 	if len(rows) > 0 {
 		if s, err = stats.New(rows); err != nil {
 			err = fmt.Errorf("metric %q: %w", metric, err)

@@ -216,7 +216,7 @@ func TestDescription(t *testing.T) {
 func TestResourceSteps(t *testing.T) {
 	r := row("a", 0, scores{"m": 1})
 	r.Steps = 1
-	if got := report.SummaryTables(reported(t, whole(t, r), nil).Summary)[1].Rows; got != nil {
+	if got := report.SummaryTables(reported(t, whole(t, r), nil).Summary)[2].Rows; got != nil {
 		t.Errorf("got %q, want nothing", got)
 	}
 	all, err := whole(t, r).Compare([]*evals.Result{whole(t, r)}, 0)
@@ -229,7 +229,7 @@ func TestResourceSteps(t *testing.T) {
 	}
 	r.Calls = byName(map[string]evals.Calls{"find": {N: 1}})
 	want := [][]string{{"steps", "1", "1", "1"}, {"calls", "1", "1", "1"}}
-	if diff := cmp.Diff(want, report.SummaryTables(reported(t, whole(t, r), nil).Summary)[1].Rows); diff != "" {
+	if diff := cmp.Diff(want, report.SummaryTables(reported(t, whole(t, r), nil).Summary)[2].Rows); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

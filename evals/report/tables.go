@@ -40,9 +40,9 @@ func (r *Report) Tables(l Lists) []Table {
 	return tables
 }
 
-// SummaryTables returns the tables of the metrics and of the resource usage. The interval of a
-// metric is Wilson's, or else that of T.
-func SummaryTables(f *evals.Summary) []Table { return []Table{means(f), resources(f)} }
+// SummaryTables returns the tables of the metrics, of the metrics by tag and of the resource usage. The
+// interval of a metric is Wilson's, or else that of T.
+func SummaryTables(f *evals.Summary) []Table { return []Table{means(f), meansByTag(f), resources(f)} }
 
 // ResourceTables returns the tables of resources by name: the changes per run, with a base, and the
 // usage.
@@ -54,16 +54,32 @@ func (r *Report) ResourceTables() map[string]Table {
 	return tables
 }
 
-func means(f *evals.Summary) Table {
+// meansHeader returns the header of the rows of meansOf.
+func meansHeader() []string {
+	return []string{"metric", "n", "missing", "errors", "as 0", "mean", "95 %", "pass^1…"}
+}
+
+func means(f *evals.Summary) Table { return filled(meansHeader(), meansOf(f.Metrics)) }
+
+func meansByTag(f *evals.Summary) Table {
 	var rows [][]string
-	for _, name := range slices.Sorted(maps.Keys(f.Metrics)) {
-		m := f.Metrics[name]
+	for _, tag := range slices.Sorted(maps.Keys(f.Tags)) {
+		for _, row := range meansOf(f.Tags[tag]) {
+			rows = append(rows, append([]string{tag}, row...))
+		}
+	}
+	return filled(append([]string{"tag"}, meansHeader()...), rows)
+}
+
+func meansOf(metrics map[string]evals.Metric) (rows [][]string) {
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		m := metrics[name]
 		rows = append(rows, []string{
-			name, strconv.Itoa(m.N), tabular.Count(m.Missing), tabular.Count(m.Errors), tabular.Value(m.Mean),
+			name, strconv.Itoa(m.N), tabular.Count(m.Missing), tabular.Count(m.Errors), tabular.Count(m.Zeros), tabular.Value(m.Mean),
 			tabular.Interval(cmp.Or(m.CI95.Wilson, m.CI95.T)), passValues(m.PassHatK),
 		})
 	}
-	return filled([]string{"metric", "n", "missing", "errors", "mean", "95 %", "pass^1…"}, rows)
+	return rows
 }
 
 // passValues formats the first pass^k values. A single one would repeat the mean.
@@ -111,7 +127,16 @@ func (l Lists) changedRows(rows [][]string, unchanged func(row []string) bool) [
 // ChangeTables returns the tables of a comparison: means, counts, resources, tools, and the cases that
 // got worse or better.
 func ChangeTables(c *evals.Comparison, l Lists) []Table {
-	var means, counts, cases [][]string
+	var means, counts, cases, tags [][]string
+	for _, tag := range slices.Sorted(maps.Keys(c.Tags)) {
+		for _, name := range slices.Sorted(maps.Keys(c.Tags[tag])) {
+			m := c.Tags[tag][name]
+			tags = append(tags, []string{
+				tag, name, strconv.Itoa(m.Pairs), tabular.Value(m.Base), tabular.Value(m.New), tabular.Signed(m.Difference),
+				tabular.Interval(m.CI95.Best()), tabular.Probability(m.P.Best()), tabular.Probability(m.P.Holm),
+			})
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
 		m := c.Metrics[name]
 		holm := ""
@@ -136,6 +161,7 @@ func ChangeTables(c *evals.Comparison, l Lists) []Table {
 		filled([]string{"metric", "pairs", "worse", "better", "regressed", "fixed", "missing", "errors"}, counts),
 		changedResources(c, l),
 		changedTools(c, l),
+		filled([]string{"tag", "metric", "pairs", "base", "new", "difference", "95 %", "p", "p (Holm)"}, tags),
 		filled([]string{"change", "metric", "case", "base", "new", "runs"}, cases),
 	}
 }

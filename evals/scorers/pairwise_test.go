@@ -143,8 +143,6 @@ func TestPairwiseAgainst(t *testing.T) {
 	m.Files = nil
 	_, err = parse(`"a"`)
 	wantPrefix(t, "no files", fmt.Sprint(err), `scorer "m": against: missing files: set Maker.Files`)
-	_, err = newScorer("m", pairwiseSettings{Base: []*importer.Run{sideRun("a", 0, "x")}})
-	wantPrefix(t, "no criteria", fmt.Sprint(err), `scorer "m": missing criteria: describe what makes an answer better`)
 	_, err = newScorer("m", pairwiseSettings{Criteria: "x", Base: []*importer.Run{sideRun("a", 0, "x")}})
 	wantPrefix(t, "no model", fmt.Sprint(err), `scorer "m": missing grading model: set Grader.LLM`)
 }

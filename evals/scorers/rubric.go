@@ -23,7 +23,7 @@ import (
 // like a part of the rubric. This does not prevent the model from believing them.
 type rubricSettings struct {
 	Grader Grader `json:"grader"`
-	// Criteria describe what is graded, and the grades.
+	// Criteria describe what is graded, and the grades. The rubric of the case in the dataset follows.
 	Criteria string `json:"criteria,omitempty"`
 	// Labels are the grades and their values. Scale is the smallest and the largest number instead. With
 	// neither, pass is 1 and fail 0.
@@ -49,8 +49,6 @@ func (s rubricSettings) scorer() (scoreFunc, error) {
 	const most = 100
 	has := func(place string) bool { return strings.Contains(s.Prompt, place) }
 	switch {
-	case s.Prompt == "" && s.Criteria == "":
-		return nil, errors.New("missing criteria: describe what is graded, and the grades")
 	case s.Prompt != "" && !(has("{format}") && (has("{answer}") || has("{conversation}"))):
 		return nil, errors.New("the prompt needs the placeholders {format}, and {answer} or {conversation}")
 	case s.Prompt != "" && (s.Conversation || s.Criteria != "" && !has("{criteria}")):
@@ -131,7 +129,7 @@ func (s rubricSettings) template(run *importer.Run) string {
 func (s rubricSettings) fill(place string, run *importer.Run) (string, error) {
 	switch place {
 	case "{criteria}":
-		return s.Criteria, nil
+		return criteria(s.Criteria, run)
 	case "{question}":
 		return question(run)
 	case "{answer}":
@@ -148,6 +146,18 @@ func (s rubricSettings) fill(place string, run *importer.Run) (string, error) {
 		return block("expected answer", strings.Join(all, "\nor\n")), nil
 	}
 	return formatOf(s.grades()), nil
+}
+
+// criteria returns those of the settings, and then the rubric of the case in the dataset.
+func criteria(all string, run *importer.Run) (string, error) {
+	own := run.Expected.Criteria
+	switch {
+	case all+own == "":
+		return "", errors.New("missing criteria: describe what is graded, and the grades, in the settings or as rubric in a dataset")
+	case all == "" || own == "":
+		return all + own, nil
+	}
+	return all + "\n\n" + own, nil
 }
 
 func (s rubricSettings) grades() string {
@@ -226,8 +236,8 @@ func (s rubricSettings) value(text string) (float64, error) {
 // disagree, else 0.
 type pairwiseSettings struct {
 	Grader Grader `json:"grader"`
-	// Criteria describe what makes an answer better.
-	Criteria string `json:"criteria"`
+	// Criteria describe what makes an answer better. The rubric of the case in the dataset follows.
+	Criteria string `json:"criteria,omitempty"`
 	// Against are the recordings of the other set: names or patterns, as of [path.Match], in the
 	// folder of the suite.
 	Against []string `json:"against,omitempty"`
@@ -278,9 +288,6 @@ func (s *pairwiseSettings) read(files fs.FS, name string) (err error) {
 }
 
 func (s pairwiseSettings) scorer() (scoreFunc, error) {
-	if s.Criteria == "" {
-		return nil, errors.New("missing criteria: describe what makes an answer better")
-	}
 	if len(s.Base) == 0 {
 		return nil, errors.New("missing runs to compare with: name their recordings in against")
 	}
@@ -297,7 +304,11 @@ func (s pairwiseSettings) scorer() (scoreFunc, error) {
 		now, err := s.text(run)
 		old := ""
 		if err == nil {
-			old, err = s.other(base[run.CaseName()], run.Epoch)
+			all := base[run.CaseName()]
+			if all == nil { // the dataset gave the run its case
+				all = base[run.Prompt()]
+			}
+			old, err = s.other(all, run.Epoch)
 		}
 		if err != nil {
 			return []evals.Score{{Err: err}}
@@ -339,8 +350,12 @@ func (s pairwiseSettings) compare(ctx context.Context, a *asker, run *importer.R
 	both := &evals.Grading{}
 	var first [2]float64
 	var words [2]string
+	rules, err := criteria(s.Criteria, run)
+	if err != nil {
+		return []evals.Score{{Err: err}}
+	}
 	for i, texts := range [2][2]string{{old, now}, {now, old}} {
-		grading, err := a.ask(ctx, s.question(run, texts), 1)
+		grading, err := a.ask(ctx, s.question(rules, run, texts), 1)
 		both.Responses, both.Usage = append(both.Responses, grading.Responses...), both.Usage.Add(grading.Usage)
 		if err == nil {
 			first[i], words[i], err = readPreference(grading.Responses[0])
@@ -361,9 +376,9 @@ func (s pairwiseSettings) compare(ctx context.Context, a *asker, run *importer.R
 }
 
 // question returns the prompt for two texts; the first is A.
-func (s pairwiseSettings) question(run *importer.Run, texts [2]string) string {
+func (s pairwiseSettings) question(criteria string, run *importer.Run, texts [2]string) string {
 	name := "answer"
-	all := []string{s.Criteria}
+	all := []string{criteria}
 	if s.Conversation {
 		name = "conversation"
 	} else if text, err := question(run); err == nil {

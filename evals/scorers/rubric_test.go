@@ -276,7 +276,6 @@ func TestRubricSettings(t *testing.T) {
 		s    rubricSettings
 		want string
 	}{
-		{rubricSettings{}, "missing criteria: describe what is graded, and the grades"},
 		{rubricSettings{Prompt: "{answer}"}, "the prompt needs the placeholders {format}, and {answer} or {conversation}"},
 		{rubricSettings{Prompt: "{format}"}, "the prompt needs the placeholders {format}, and {answer} or {conversation}"},
 		{rubricSettings{Prompt: "{format}{answer}", Criteria: "x"}, "the prompt selects its content"},

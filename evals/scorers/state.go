@@ -18,7 +18,7 @@ import (
 type stateSettings struct {
 	statePlace
 	// Expected is the expected state. ExpectedAt is a pointer to it in the metadata of the
-	// recording instead.
+	// recording instead. Without both, it is that of the dataset.
 	Expected   json.RawMessage `json:"expected,omitempty"`
 	ExpectedAt string          `json:"expected_at,omitempty"`
 	// Ignore are pointers to ignored values; the name * matches all members or elements.
@@ -30,14 +30,17 @@ func (s stateSettings) scorer() (scoreFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	if (len(s.Expected) == 0) == (s.ExpectedAt == "") {
-		return nil, errors.New("want exactly one of expected and expected_at")
-	}
-	expected := func(*importer.Run) (any, error) { return parse(s.Expected) }
-	if s.ExpectedAt != "" {
+	expected := expectedState
+	switch {
+	case len(s.Expected) > 0 && s.ExpectedAt != "":
+		return nil, errors.New("want at most one of expected and expected_at")
+	case s.ExpectedAt != "":
 		expected, err = metadata(s.ExpectedAt)
-	} else if _, err = parse(s.Expected); err != nil {
-		err = fmt.Errorf("expected: %w", err)
+	case len(s.Expected) > 0:
+		expected = func(*importer.Run) (any, error) { return parse(s.Expected) }
+		if _, err = parse(s.Expected); err != nil {
+			err = fmt.Errorf("expected: %w", err)
+		}
 	}
 	ignore, invalid := parsePointers(s.Ignore)
 	if err = cmp.Or(err, invalid); err != nil {
@@ -57,6 +60,14 @@ func (s stateSettings) scorer() (scoreFunc, error) {
 		}
 		return pass("the state expected")
 	}), nil
+}
+
+// expectedState returns the state that the dataset expects.
+func expectedState(run *importer.Run) (any, error) {
+	if len(run.Expected.State) == 0 {
+		return nil, errors.New("no state is expected: set it in the settings, or as state in a dataset")
+	}
+	return parse(run.Expected.State)
 }
 
 // statePlace locates the JSON of a state in a recording.
@@ -157,7 +168,8 @@ type stateDiffSettings struct {
 	Before statePlace `json:"before"`
 	After  statePlace `json:"after"`
 	// Expected are the changes. Alternatives: ExpectedAt, a pointer to them in the metadata of
-	// the recording, and Goal, the place of the expected state (the last one).
+	// the recording, and Goal, the place of the expected state (the last one). Without all, it is the
+	// state of the dataset.
 	Expected   []patchOperation `json:"expected,omitempty"`
 	ExpectedAt string           `json:"expected_at,omitempty"`
 	Goal       statePlace       `json:"goal,omitzero"`
@@ -214,8 +226,12 @@ func (s stateDiffSettings) scorer() (scoreFunc, error) {
 // goal returns the function for the expected state.
 func (s stateDiffSettings) goal(before stateFunc) (stateFunc, error) {
 	places := []bool{s.Expected == nil, s.ExpectedAt == "", s.Goal == statePlace{}}
-	if len(slices.DeleteFunc(places, func(empty bool) bool { return empty })) != 1 {
-		return nil, errors.New("want exactly one of expected, expected_at and goal")
+	switch len(slices.DeleteFunc(places, func(empty bool) bool { return empty })) {
+	case 0:
+		return expectedState, nil
+	case 1:
+	default:
+		return nil, errors.New("want at most one of expected, expected_at and goal")
 	}
 	if s.Goal != (statePlace{}) {
 		_, goal, err := s.Goal.states()

@@ -106,6 +106,10 @@ type Expected struct {
 	Replies []string `json:"replies,omitempty"`
 	// Calls are the expected tool calls, in order: nil if unknown, empty if none is expected.
 	Calls []Call `json:"calls,omitzero"`
+	// Criteria are those for a model that grades the run, in addition to those for all runs.
+	Criteria string `json:"criteria,omitempty"`
+	// State is the expected final state, as JSON; nil if unknown.
+	State json.RawMessage `json:"state,omitempty"`
 }
 
 // Call is an expected tool call.
@@ -357,11 +361,12 @@ func amount(raw json.RawMessage) float64 {
 // CaseName returns the Case, or else the first user message, or else the name of the run. Long
 // messages are shortened and get a digest. The string is UTF-8 and shares no memory with the run.
 func (r *Run) CaseName() string {
-	name := cmp.Or(r.Case, shorten(r.firstPrompt()), r.Name)
+	name := cmp.Or(r.Case, shorten(r.Prompt()), r.Name)
 	return strings.Clone(strings.ToValidUTF8(name, "\uFFFD"))
 }
 
-func (r *Run) firstPrompt() string {
+// Prompt returns the text of the first user message; empty if there is none.
+func (r *Run) Prompt() string {
 	messages := r.Messages
 	for _, ev := range r.Events {
 		if req, ok := ev.Body.(trace.ModelRequest); ok {

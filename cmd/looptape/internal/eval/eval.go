@@ -46,6 +46,10 @@ func seedFlag(c *cobra.Command) *uint64 {
 type rowFlags struct {
 	at     importer.Mapping
 	scores []string
+	// dataset is the file of what is expected of each case. With zero, missing and failed scores count as 0.
+	// tag selects cases.
+	dataset, tag string
+	zero         bool
 	programs
 }
 
@@ -77,6 +81,9 @@ func (r *rowFlags) of(c *cobra.Command) {
 	f.StringVar(&r.at.Case, "case", "", "rows: JSON `pointer` to the case, such as /question")
 	f.StringVar(&r.at.Epoch, "epoch", "", "rows: JSON `pointer` to the epoch")
 	f.StringVar(&r.at.Cluster, "cluster", "", "rows: JSON `pointer` to the cluster of a case, such as /document")
+	f.StringVar(&r.dataset, "dataset", "", "`file` with what is expected of each case, and tags: JSON Lines, CSV, YAML or an ADK eval set")
+	f.BoolVar(&r.zero, "missing-as-zero", false, "count missing and failed scores as 0, also those of cases of the dataset without a run")
+	f.StringVar(&r.tag, "tag", "", "count only the cases with this `tag` of the dataset")
 	f.StringArrayVar(&r.scores, "score", nil, "rows: JSON `pointer` to a score, or NAME=pointer (repeatable)")
 }
 
@@ -86,7 +93,7 @@ func (r *rowFlags) set(w *cli.World, names []string, record bool) (*runSet, erro
 	if err != nil {
 		return nil, err
 	}
-	return setOf(w, names, rows, record, &r.programs)
+	return setOf(w, names, rows, record, r)
 }
 
 // mapping returns the mapping of the flags and of more score pointers; nil if there is none.

@@ -63,6 +63,9 @@ scores a changed file again.
 		if err != nil {
 			return err
 		}
+		if *record && set.tag != "" {
+			return errors.New("--record records the responses for all cases: remove --tag")
+		}
 		if *record && len(set.graders.tapes) == 0 {
 			return errors.New("--record: no scorer has a grader with a cassette: use a suite that has one")
 		}
@@ -93,11 +96,14 @@ func printResult(w *cli.World, r *evals.Result, format string, seed uint64) erro
 }
 
 func summaryStatus(f *evals.Summary) error {
-	failed := 0
+	failed, scored := 0, 0
 	for _, m := range f.Metrics {
 		failed += m.Errors
+		if m.N > m.Zeros || m.Errors > 0 {
+			scored++
+		}
 	}
-	return scoredStatus(failed, f.Unreadable, len(f.Metrics))
+	return scoredStatus(failed, f.Unreadable, scored)
 }
 
 // printSummary prints the statistics and returns the exit status.
@@ -112,8 +118,21 @@ func printSummaryTables(w *cli.World, f *evals.Summary) (line string) {
 	}
 	printTables(w, evalreport.SummaryTables(f))
 	line = fmt.Sprintf("%s of %s, up to %s: %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cli.Count(f.Epochs, "epoch"), countUnreadable(f.Unreadable))
+	line += zeros(f)
 	if n := f.Graders.Total(); n > 0 {
 		line += fmt.Sprintf("; %d grader tokens", n)
 	}
 	return line
+}
+
+// zeros describes, in the last line, what counts as 0.
+func zeros(f *evals.Summary) string {
+	if !f.MissingAsZero {
+		return ""
+	}
+	n := 0
+	for _, m := range f.Metrics {
+		n += m.Zeros
+	}
+	return fmt.Sprintf("; %s and %s without a run as 0", cli.Count(n, "missing or failed score"), cli.Count(len(f.WithoutRun), "case"))
 }

@@ -1,12 +1,14 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
@@ -22,33 +24,42 @@ type runSet struct {
 	names  []string     // files and folders
 	suite  *evals.Suite // nil if the command line names the files
 	folder string       // of the suite file
+	tag    string       // of the cases that count; empty means all
 	// graders stay open until the runs are scored.
 	graders graders
 }
 
 // setOf returns the set of runs of a suite or of files. With record, graders send requests.
-func setOf(w *cli.World, names []string, rows *importer.Mapping, record bool, p *programs) (*runSet, error) {
-	set := &runSet{Options: evals.Options{Rows: rows}, names: names, graders: graders{w: w, record: record}}
-	if len(names) != 1 {
-		return set, nil
+func setOf(w *cli.World, names []string, rows *importer.Mapping, record bool, flags *rowFlags) (*runSet, error) {
+	set := &runSet{Options: evals.Options{Rows: rows, MissingAsZero: flags.zero}, names: names, tag: flags.tag, graders: graders{w: w, record: record}}
+	var text []byte
+	var err error
+	if len(names) == 1 {
+		text, err = readSuite(names[0])
 	}
-	text, err := readSuite(names[0])
 	switch {
 	case err != nil:
 		return nil, err
 	case text == nil:
-		return set, nil
+		err = set.join(w, flags.dataset)
+		return set, err
+	case flags.dataset != "" || flags.zero:
+		return nil, fmt.Errorf("%s: the suite has its own keys dataset and missing_as_zero: set them there", names[0])
 	case rows != nil:
 		return nil, fmt.Errorf("%s: the suite has its own key rows: remove the flags for rows", names[0])
 	}
 	set.folder = filepath.Dir(names[0])
 	set.graders.folder, set.graders.recordCommand = set.folder, "looptape eval score --record "+cli.ShellLine(names[0])
-	maker := scorers.Maker{Folder: set.folder, Files: os.DirFS(set.folder), Environ: p.environ(w), Variables: p.names, Grader: set.graders.open}
+	maker := scorers.Maker{Folder: set.folder, Files: os.DirFS(set.folder), Environ: flags.environ(w), Variables: flags.programs.names, Grader: set.graders.open}
 	s, err := evals.ParseSuite(names[0], text, maker.Parse)
 	if err != nil {
 		return nil, set.graders.close(err)
 	}
+	if err := s.ReadDataset(os.DirFS(set.folder)); err != nil {
+		return nil, set.graders.close(err)
+	}
 	set.suite, set.Options = s, s.Options
+	set.warnIgnored(w)
 	if set.names, err = s.Match(os.DirFS(set.folder)); err != nil {
 		return nil, set.graders.close(fmt.Errorf("%s: %w", names[0], err))
 	}
@@ -56,6 +67,27 @@ func setOf(w *cli.World, names []string, rows *importer.Mapping, record bool, p 
 		set.names[i] = filepath.Join(set.folder, name)
 	}
 	return set, nil
+}
+
+// join reads the dataset of a command line.
+func (s *runSet) join(w *cli.World, name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	s.Dataset, err = evals.ReadDataset(name, f)
+	s.warnIgnored(w)
+	return errors.Join(err, f.Close())
+}
+
+// warnIgnored names the members of the dataset that no scorer reads.
+func (s *runSet) warnIgnored(w *cli.World) {
+	if s.Dataset != nil && len(s.Dataset.Ignored) > 0 {
+		w.Warn("the dataset has members that nothing reads: %s", strings.Join(s.Dataset.Ignored, ", "))
+	}
 }
 
 // readSuite reads a suite file. It returns nil if the file is not a suite or cannot be read;
@@ -89,7 +121,14 @@ func scoreSet(ctx context.Context, w *cli.World, set *runSet) (*evals.Result, er
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // a second signal ends the command at once
 	r, err := evals.ScoreFiles(ctx, inputs, &set.Options)
-	return r, set.graders.close(err)
+	if err = set.graders.close(err); err != nil || set.tag == "" {
+		return r, err
+	}
+	tags := r.Tags()
+	if r = r.Tagged(set.tag); len(r.Rows) == 0 {
+		return nil, fmt.Errorf("--tag %s: no case has this tag; the tags are: %s", set.tag, cmp.Or(strings.Join(tags, ", "), "none, which a dataset would give"))
+	}
+	return r, nil
 }
 
 // inputs returns the files of a set except the cassettes of its graders.
