@@ -154,7 +154,9 @@ func (r *reader) json(src []byte) error {
 		return errUnknown
 	}
 	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file would be written as YAML
-	d := jsonio.NewValidDec(jsonio.View(src))
+
+	mem := jsonio.Arena{BlockSize: len(src) + 64} // all strings fit, with the rest that the decoder needs
+	d := jsonio.NewValidDecIn(&mem, jsonio.View(src))
 	return r.document(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{nodeOf(&d)}})
 }
 

@@ -54,6 +54,9 @@ func NewValidDec(s string) Dec { return Dec{s: s, valid: true} }
 // may serve many decoders, one after another.
 func NewDecIn(mem *Arena, s string) Dec { return Dec{s: s, mem: mem} }
 
+// NewValidDecIn is NewValidDec with the memory of NewDecIn.
+func NewValidDecIn(mem *Arena, s string) Dec { return Dec{s: s, mem: mem, valid: true} }
+
 // Fail records an error at the current place, if there is none yet.
 func (d *Dec) Fail(msg string) { d.failAt(d.i, msg) }
 
