@@ -523,6 +523,8 @@ func TestResultsUnderOtherNames(t *testing.T) {
 		`{"role":"tool","tool_call_id":"a","content":"","observation":"r"}`:                                                          `it has data as "observation"`,
 		`{"role":"tool","tool_call_id":"a","payload":"r"}`:                                                                           `it has data as "payload"`,
 		`{"role":"tool","tool_call_id":"a","content":null,"stdout":["r"],"stderr":{"text":"r"}}`:                                     `it has data as "stdout", "stderr"`,
+		`{"role":"tool","tool_call_id":"a","content":"","error":"e","exit_status":"ok"}`:                                             "",
+		`{"role":"tool","tool_call_id":"a","requestor":"user","author":"a"}`:                                                         "",
 		`{"role":"tool","tool_call_id":"a","content":"x","result":"r"}`:                                                              `the result of the call "a" has text that is not read, as "result"`,
 		`{"role":"tool","tool_call_id":"a","content":"x","output":"r"}`:                                                              `the message has text that is not read, as "output"`,
 		`{"role":"tool","tool_call_id":"a","content":"","exit_code":1,"stderr":"","status":"ok","metadata":{"a":1},"timestamp":"t"}`: "",
@@ -544,6 +546,10 @@ func TestResultsUnderOtherNames(t *testing.T) {
 		input := `{"messages":[` + strings.TrimSuffix(before, ",") + `],` + members + `}`
 		isReported(t, members+" in Langfuse", langfuse(input), want)
 		isReported(t, members+" in LangSmith", langSmith(input), want)
+	}
+	for content, want := range map[string]string{`"content":"",`: "", `"content":null,`: "", `"content":null,"payload":"r",`: `it has data as "payload"`} {
+		file := `{"id":"s","task_id":"t","termination_reason":"user_stop","duration":1,"reward_info":{"reward":1},"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[{"id":"a","name":"f","arguments":{},"requestor":"assistant"}]},{"role":"tool","id":"a",` + content + `"requestor":"assistant","error":false,"turn_idx":1,"timestamp":"t"},` + answer + `]}`
+		isReported(t, content+" in tau2-bench", file, want)
 	}
 	isReported(t, "results that are messages, too", langfuse(`{"messages":[`+before+result+`],"results":[`+result+`]}`), "")
 }

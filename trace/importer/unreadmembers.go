@@ -37,7 +37,7 @@ func addCall(call llm.ToolCall, add func(format string, args ...any)) {
 
 // aboutResult are members of results, and of their messages, that are not content.
 var aboutResult = set(
-	"id", "uuid", "type", "role", "name", "tool_name", "toolname", "tool", "call_id", "tool_call_id", "toolcallid", "tool_use_id", "tooluseid", "source_call_id", "status", "index", "model",
+	"id", "uuid", "type", "role", "name", "tool_name", "toolname", "tool", "call_id", "tool_call_id", "toolcallid", "tool_use_id", "tooluseid", "source_call_id", "status", "index", "model", "requestor", "author", "agent", "sender", "session_id", "sessionid", "run_id", "thread_id", "parent_id", "title", "version",
 	"function_response", "functionresponse", "metadata", "artifact", "additional_kwargs", "response_metadata", "extra", "annotations", "cache_control", "records", "timestamp", "created_at", "createdat", "date", "time",
 )
 
@@ -61,6 +61,9 @@ func addResult(result llm.ToolResult, opaque json.RawMessage, ofMessage bool, ad
 		return
 	}
 	unread := unreadMembers(opaque, resultMembers, false)
+	if result.Content != nil { // it is empty, and so may be what the tool returned
+		opaque = nil
+	}
 	for name, value := range unknownMembers(opaque) {
 		isData := tree.IsText(value) || value[0] == '{' || value[0] == '['
 		if quoted := strconv.Quote(name); isData && !message.IsEmpty(value) && !aboutResult[strings.ToLower(name)] && !slices.Contains(unread, quoted) {
