@@ -326,7 +326,7 @@ type Canceled struct {
 // Suspended reports that the run waits for external results.
 type Suspended struct {
 	Pending []string `json:"pending,omitempty"` // the calls that wait
-	Digest  string   `json:"digest,omitempty"`  // the XXH64 of the messages of the checkpoint as JSON
+	Digest  string   `json:"digest,omitempty"`  // the XXH64 of the encoded messages of the checkpoint
 }
 
 // Resumed contains the suspended run that this run continues.
