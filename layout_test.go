@@ -450,7 +450,7 @@ var table = []packageRule{
 	{
 		name: "cassettes", does: "a transport and a proxy that record and replay; options; `ForTest`",
 		not:      "models",
-		packages: []string{"internal/access", "internal/atomicfile", "cassettes/recording", "cassettes/internal/...", "cassettes/redact"},
+		packages: []string{"internal/access", "internal/atomicfile", "internal/visible", "cassettes/recording", "cassettes/internal/...", "cassettes/redact"},
 	},
 	{
 		name: "cassettes/convert", does: "other recorders' formats",

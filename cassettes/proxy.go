@@ -15,6 +15,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/internal/access"
+	"github.com/looptape/looptape/internal/visible"
 )
 
 // Proxy is an [http.Handler] that connects programs in any language to a cassette. It
@@ -181,7 +182,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 // writeError responds with an error in the forms that clients read.
 func writeError(w http.ResponseWriter, status int, kind string, err error) {
 	// Google's clients read code and status; all clients read message.
-	text, _ := json.Marshal(map[string]any{"error": map[string]any{"message": err.Error(), "type": kind, "code": status, "status": "FAILED_PRECONDITION"}}) // there is nothing in it that JSON cannot say
+	text, _ := json.Marshal(map[string]any{"error": map[string]any{"message": string(visible.Text([]byte(err.Error()))), "type": kind, "code": status, "status": "FAILED_PRECONDITION"}}) // there is nothing in it that JSON cannot say
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Should-Retry", "false")
 	w.WriteHeader(status)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
+	"github.com/looptape/looptape/internal/visible"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -125,7 +126,7 @@ func (b *Baseline) Write(w io.Writer) error {
 		fmt.Fprintf(&text, "%s\n  %s", comma(i), oneLine(c))
 	}
 	text.WriteString("\n]\n}\n")
-	_, err := w.Write(text.Bytes())
+	_, err := w.Write(visible.JSON(text.Bytes()))
 	return err
 }
 
@@ -169,7 +170,7 @@ func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 	case !errors.Is(end, io.EOF):
 		err = errors.New("unexpected data after the baseline: write it again with looptape eval gate --update")
 	}
-	b := &Baseline{file.Scorers, file.Metrics, file.Cases}
+	b := &Baseline{scorerNames(file.Scorers), file.Metrics, file.Cases}
 	if err = cmp.Or(err, b.check()); err != nil {
 		return nil, &importer.Error{File: name, Err: err}
 	}

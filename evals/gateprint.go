@@ -11,6 +11,7 @@ import (
 
 	"github.com/looptape/looptape/internal/markdown"
 	"github.com/looptape/looptape/internal/tabular"
+	"github.com/looptape/looptape/internal/visible"
 )
 
 // line returns the finding as one line: kind, metric, case and message.
@@ -72,6 +73,9 @@ func (v *GateResult) GitHub(w io.Writer) error {
 	escapes := []string{"%", "%25", "\r", "%0D", "\n", "%0A"}
 	message := strings.NewReplacer(escapes...)
 	property := strings.NewReplacer(append(escapes, ":", "%3A", ",", "%2C")...)
+	plain := func(escape *strings.Replacer, text string) string {
+		return string(visible.Text([]byte(escape.Replace(text))))
+	}
 	all := slices.Clone(v.Findings)
 	for _, metric := range slices.Sorted(maps.Keys(v.Metrics)) {
 		list := v.regressed(metric)
@@ -83,12 +87,12 @@ func (v *GateResult) GitHub(w io.Writer) error {
 		f := &all[i]
 		text.WriteString("::error ")
 		if f.File != "" {
-			fmt.Fprintf(&text, "file=%s,line=%d,", property.Replace(f.File), max(f.Line, 1))
+			fmt.Fprintf(&text, "file=%s,line=%d,", plain(property, f.File), max(f.Line, 1))
 		}
-		fmt.Fprintf(&text, "title=looptape eval gate::%s\n", message.Replace(f.line()))
+		fmt.Fprintf(&text, "title=looptape eval gate::%s\n", plain(message, f.line()))
 	}
 	for _, u := range v.Unreadable {
-		fmt.Fprintf(&text, "::error file=%s,line=%d,title=looptape eval gate::unreadable: %s\n", property.Replace(u.File), max(u.Line, 1), message.Replace(u.Error))
+		fmt.Fprintf(&text, "::error file=%s,line=%d,title=looptape eval gate::unreadable: %s\n", plain(property, u.File), max(u.Line, 1), plain(message, u.Error))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -231,18 +235,19 @@ func (v *GateResult) byTest() (means, cases map[string][]finding) {
 }
 
 func (s *junitSuite) add(class, name string, found []finding) {
-	c := junitCase{Class: class, Name: name}
+	plain := func(text string) string { return string(visible.Text([]byte(text))) }
+	c := junitCase{Class: class, Name: plain(visible.Escaped(name))}
 	var text string
 	for _, f := range found {
-		text += f.line() + "\n"
+		text += plain(f.line()) + "\n"
 	}
 	switch {
 	case len(found) == 0:
 	case found[0].Kind == KindError || found[0].Kind == kindUnreadable:
-		c.Error = &junitFailure{found[0].Kind, found[0].Message, text}
+		c.Error = &junitFailure{found[0].Kind, plain(found[0].Message), text}
 		s.Errors++
 	default:
-		c.Failure = &junitFailure{found[0].Kind, found[0].Message, text}
+		c.Failure = &junitFailure{found[0].Kind, plain(found[0].Message), text}
 		s.Failures++
 	}
 	s.Tests++

@@ -31,7 +31,7 @@ func TestGateGitHub(t *testing.T) {
 	const want = `::error title=looptape eval gate::drop: m|m: the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625
 ::error file=a%2Cb%3Ac%0A.jsonl,line=1,title=looptape eval gate::must pass: m|m: b: the run run-1 failed
 ::error title=looptape eval gate::missing: a: the case has no run
-::error file=a%2Cb%3Ac%0A.jsonl,line=5,title=looptape eval gate::scorer error: m|m: <b>x</b>::%250A,@all: ]]>&"` + "\x00`no`" + `%0A::error::
+::error file=a%2Cb%3Ac%0A.jsonl,line=5,title=looptape eval gate::scorer error: m|m: <b>x</b>::%250A,@all: ]]>&"\x00` + "`no`" + `%0A::error::
 ::error file=a%2Cb%3Ac%0A.jsonl,line=1,title=looptape eval gate::worse: m|m: b: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
 ::error file=a%2Cb%3Ac%0A.jsonl,line=2,title=looptape eval gate::worse: m|m: c: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
 ::error file=a%2Cb%3Ac%0A.jsonl,line=3,title=looptape eval gate::worse: m|m: d: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
@@ -90,7 +90,7 @@ func TestGateJUnit(t *testing.T) {
     <failure type="drop" message="the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625">drop: m|m: the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625&#xA;</failure>
   </testcase>
   <testcase classname="case" name="&lt;b&gt;x&lt;/b&gt;::%0A,@all" time="0">
-    <error type="scorer_error" message="]]&gt;&amp;&#34;�` + "`no`" + `&#xA;::error::">scorer error: m|m: &lt;b&gt;x&lt;/b&gt;::%0A,@all: ]]&gt;&amp;&#34;�` + "`no`" + `&#xA;::error::&#xA;</error>
+    <error type="scorer_error" message="]]&gt;&amp;&#34;\x00` + "`no`" + `&#xA;\::error::">scorer error: m|m: &lt;b&gt;x&lt;/b&gt;::%0A,@all: ]]&gt;&amp;&#34;\x00` + "`no`" + `&#xA;\::error::&#xA;</error>
   </testcase>
   <testcase classname="case" name="a" time="0">
     <failure type="missing" message="the case has no run">missing: a: the case has no run&#xA;</failure>

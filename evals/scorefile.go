@@ -14,6 +14,7 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/internal/decompress"
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/visible"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -58,7 +59,7 @@ type line struct {
 // Write writes a score file. Equal results are equal bytes.
 func (r *Result) Write(w io.Writer) error {
 	buf := bufio.NewWriter(w)
-	enc := json.NewEncoder(buf)
+	enc := json.NewEncoder(visible.JSONWriter(buf))
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(header{Format, Version, r.Scorers, len(r.Rows), len(r.Unreadable)})
 	for i := range r.Rows {
@@ -126,7 +127,7 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 func (r *Result) read(text []byte, n int, head *header, shared interner) error {
 	if n == 1 {
 		err := head.read(text)
-		r.Scorers = head.Scorers
+		r.Scorers = scorerNames(head.Scorers)
 		return err
 	}
 	var l line

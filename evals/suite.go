@@ -227,7 +227,7 @@ func (r *suiteReader) scorer(v fake.Value) {
 		if metric != "" {
 			kind = metric + "=" + kind
 		}
-		r.s.Scorers = append(r.s.Scorers, Scoring{kind + string(settings), s})
+		r.s.Scorers = append(r.s.Scorers, Scoring{scorerName(kind + string(settings)), s})
 	}
 }
 

@@ -142,6 +142,7 @@ func (s *Script) YAML() ([]byte, error) {
 	form := scenario{*s, consumer{s.StopAfter}}
 	form.Version = 2
 	n := scriptCodec.Write(form)
+	quoteCommands(n)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
@@ -149,6 +150,16 @@ func (s *Script) YAML() ([]byte, error) {
 		return nil, fmt.Errorf("fake: write the script %q: %w", s.Name, err)
 	}
 	return visible.Quoted(b.Bytes()), nil // the writer puts such strings into double quotes
+}
+
+// quoteCommands puts strings with commands for a CI system into double quotes, in which they are escaped.
+func quoteCommands(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && visible.IsCommand(n.Value) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, child := range n.Content {
+		quoteCommands(child)
+	}
 }
 
 // newReader returns a reader whose errors are syntax errors of the named file.

@@ -55,3 +55,21 @@ func reader() {
 	n, err := io.Copy(io.Discard, resp.Body)
 	_, _ = fmt.Fprintln(os.Stdout, n, err)
 }
+
+// sender is a program that sends a request for a path with a value in its headers. It prints nothing.
+// Usage: sender PATH VALUE.
+func sender() {
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, os.Getenv("OPENAI_BASE_URL")+os.Args[1], strings.NewReader(`{"model":"m","messages":[]}`))
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range []string{"Authorization", "Cookie", "X-Api-Key", "X-Custom", "X-Goog-Api-Key", "User-Agent"} {
+		r.Header.Set(name, "Bearer "+os.Args[2])
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		panic("no response")
+	}
+	_ = resp.Body.Close() // it is not read
+}

@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(withoutLeaks{m}, map[string]func(){"looptape": main, "agent": agent, "client": client, "visitor": visitor, "reader": reader})
+	testscript.Main(withoutLeaks{m}, map[string]func(){"looptape": main, "agent": agent, "client": client, "visitor": visitor, "reader": reader, "sender": sender})
 }
 
 // withoutLeaks are tests that fail if a goroutine outlives them.

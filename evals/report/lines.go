@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/internal/visible"
 )
 
 // The format of [Report.JSON].
@@ -77,7 +78,7 @@ func (r *Report) Lines(w io.Writer) error {
 
 // lines writes JSON values without HTML escaping, one per line.
 func lines(w io.Writer) func(v any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(visible.JSONWriter(w))
 	enc.SetEscapeHTML(false)
 	return enc.Encode
 }

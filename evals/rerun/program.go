@@ -58,9 +58,17 @@ type programCall struct {
 type ProgramError struct {
 	Command string
 	Err     error
+
+	tool string // the last called
 }
 
-func (e *ProgramError) Error() string { return fmt.Sprintf("%q: %v", e.Command, e.Err) }
+// Error names the last called tool, and not the command, which may have a secret.
+func (e *ProgramError) Error() string {
+	if e.tool == "" {
+		return "the program of a tool: " + e.Err.Error()
+	}
+	return fmt.Sprintf("the program of the tool %q: %v", e.tool, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *ProgramError) Unwrap() error { return e.Err }
@@ -79,6 +87,7 @@ type process struct {
 	program Program
 	run     *importer.Run
 	child   *child.Process // nil until the first call
+	tool    string         // the last called
 	broken  error
 }
 
@@ -87,6 +96,7 @@ func (p *process) call(ctx context.Context, c loop.Call) (loop.Output, error) {
 	if p.broken != nil {
 		return loop.Output{}, p.broken
 	}
+	p.tool = c.Name
 	a, err := p.ask(ctx, &programCall{
 		Run: p.run.Name, Case: p.run.CaseName(), Epoch: p.run.Epoch,
 		Step: c.Step, Index: c.Index, Tool: c.Name, Arguments: json.RawMessage(c.Arguments),
@@ -141,7 +151,7 @@ func (p *process) end(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &ProgramError{p.program.Command, err}
+	return &ProgramError{p.program.Command, err, p.tool}
 }
 
 // close closes the standard input of the process and waits for its end. It returns a

@@ -51,15 +51,15 @@ func TestProgram(t *testing.T) {
 		"an error":     {`read a; echo '{"error":"x"}'; read b; echo '{"result":null}'`, []string{"0.0 a0 t same", `1.0 a1 t differs was "x", is "null"`}, ""},
 		"as recorded":  {`while read a; do echo '{"recorded":true}'; done`, []string{"0.0 a0 t recorded", "1.0 a1 t recorded"}, ""},
 		"no line end":  {`read a; printf '{"result":"x"}'`, []string{"0.0 a0 t same", "1.0 a1 t failed"}, ""},
-		"no command":   {`no-such-command`, []string{`0.0 a0 t failed "no-such-command": the program gave no answer: exit status 127; its standard error: `}, ""},
-		"no answer":    {`read a; exit 0`, []string{`0.0 a0 t failed "read a; exit 0": the program ended without an answer`}, ""},
-		"an exit":      {`read a; echo why >&2; exit 3`, []string{`0.0 a0 t failed "read a; echo why >&2; exit 3": the program gave no answer: exit status 3; its standard error: why`}, ""},
-		"a signal":     {`read a; kill -9 $$`, []string{`0.0 a0 t failed "read a; kill -9 $$": the program gave no answer: signal: killed`}, ""},
-		"garbage":      {`read a; echo hello; read b`, []string{`0.0 a0 t failed "read a; echo hello; read b": invalid reply of the program (invalid character 'h' looking for beginning of value): want a JSON object with a result: "hello\n"`}, ""},
-		"no member":    {`read a; echo '{"answer":1}'; read b`, []string{`0.0 a0 t failed "read a; echo '{\"answer\":1}'; read b": invalid reply of the program: 0 of the members result, error and recorded: true: want one: "{\"answer\":1}\n"`}, ""},
-		"two members":  {`read a; echo '{"result":1,"error":"x"}'; read b`, []string{`0.0 a0 t failed "read a; echo '{\"result\":1,\"error\":\"x\"}'; read b": invalid reply of the program: 2 of`}, ""},
-		"long garbage": {`read a; head -c 300 /dev/zero | tr '\0' x; echo; read b`, []string{`0.0 a0 t failed "read a; head -c 300 /dev/zero | tr '\\0' x; echo; read b": invalid reply of the program (invalid character 'x' looking for beginning of value): want a JSON object with a result: "` + strings.Repeat("x", 200) + `"`}, ""},
-		"endless":      {`read a; cat /dev/zero`, []string{`0.0 a0 t failed "read a; cat /dev/zero": the program wrote a line of more than 16777216 bytes to its standard output`}, ""},
+		"no command":   {`no-such-command`, []string{`0.0 a0 t failed the program of the tool "t": the program gave no answer: exit status 127; its standard error: `}, ""},
+		"no answer":    {`read a; exit 0`, []string{`0.0 a0 t failed the program of the tool "t": the program ended without an answer`}, ""},
+		"an exit":      {`read a; echo why >&2; exit 3`, []string{`0.0 a0 t failed the program of the tool "t": the program gave no answer: exit status 3; its standard error: why`}, ""},
+		"a signal":     {`read a; kill -9 $$`, []string{`0.0 a0 t failed the program of the tool "t": the program gave no answer: signal: killed`}, ""},
+		"garbage":      {`read a; echo hello; read b`, []string{`0.0 a0 t failed the program of the tool "t": invalid reply of the program (invalid character 'h' looking for beginning of value): want a JSON object with a result: "hello\n"`}, ""},
+		"no member":    {`read a; echo '{"answer":1}'; read b`, []string{`0.0 a0 t failed the program of the tool "t": invalid reply of the program: 0 of the members result, error and recorded: true: want one: "{\"answer\":1}\n"`}, ""},
+		"two members":  {`read a; echo '{"result":1,"error":"x"}'; read b`, []string{`0.0 a0 t failed the program of the tool "t": invalid reply of the program: 2 of`}, ""},
+		"long garbage": {`read a; head -c 300 /dev/zero | tr '\0' x; echo; read b`, []string{`0.0 a0 t failed the program of the tool "t": invalid reply of the program (invalid character 'x' looking for beginning of value): want a JSON object with a result: "` + strings.Repeat("x", 200) + `"`}, ""},
+		"endless":      {`read a; cat /dev/zero`, []string{`0.0 a0 t failed the program of the tool "t": the program wrote a line of more than 16777216 bytes to its standard output`}, ""},
 		"too many":     {`while read a; do echo '{"result":"x"}'; done; echo '{"result":"y"}'`, []string{"0.0 a0 t same", "1.0 a1 t same"}, `the program wrote more lines than it was asked: "{\"result\":\"y\"}\n"`},
 		"a late exit":  {`while read a; do echo '{"result":"x"}'; done; echo no >&2; exit 4`, []string{"0.0 a0 t same", "1.0 a1 t same"}, `the program answered all lines and then failed: exit status 4; its standard error: no`},
 		"a child left": {`sleep 100 & while read a; do echo '{"result":"x"}'; done`, []string{"0.0 a0 t same", "1.0 a1 t same"}, ""},
@@ -89,8 +89,8 @@ func TestProgram(t *testing.T) {
 // TestProgramTimeout checks that a program without a reply in time fails, even if it ignores signals.
 func TestProgramTimeout(t *testing.T) {
 	for command, want := range map[string]string{
-		`sleep 100`:                          `0.0 a0 t failed "sleep 100": the program sent no reply within 1ms`,
-		`trap "" TERM INT; sleep 100 & wait`: `0.0 a0 t failed "trap \"\" TERM INT; sleep 100 & wait": the program sent no reply within 1ms`,
+		`sleep 100`:                          `0.0 a0 t failed the program of the tool "t": the program sent no reply within 1ms`,
+		`trap "" TERM INT; sleep 100 & wait`: `0.0 a0 t failed the program of the tool "t": the program sent no reply within 1ms`,
 	} {
 		got, err := ofProgram(t, rerun.Program{Command: command, Timeout: time.Millisecond})
 		if err != nil || len(got) == 0 || got[0] != want {

@@ -134,7 +134,7 @@ func (s programSettings) ask(ctx context.Context, run *importer.Run) (*reply, er
 
 func (s programSettings) locate(m *Maker) (settings, error) {
 	if m.Environ == nil {
-		return nil, fmt.Errorf("the suite starts the program %q: allow it with --allow-programs (Maker.Environ in Go) if you trust the suite", s.Command)
+		return nil, fmt.Errorf("the suite starts the program %q: allow it with --allow-programs (Maker.Environ in Go) if you trust the suite", s.Command[:min(1, len(s.Command))])
 	}
 	s.Folder = m.Folder
 	s.Env = append([]string{}, passedOn(m.Environ, m.Variables)...)

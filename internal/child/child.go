@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -61,11 +63,39 @@ func (p *Program) command(ctx context.Context) *exec.Cmd {
 	c := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...) //nolint:gosec // the user specifies the program
 	c.Dir, c.Env, c.WaitDelay = p.Dir, p.Env, grace
 	Group(c)
+	Mark(c)
 	return c
 }
 
-// killGroup kills the processes in the group of a program, also after the program has ended.
-func killGroup(c *exec.Cmd) { _ = Signal(c, syscall.SIGKILL) } // usually no process is left
+// killGroup kills the processes in the group of a program and those with its mark, also after the program has
+// ended.
+func killGroup(c *exec.Cmd) {
+	_ = Signal(c, syscall.SIGKILL) // usually no process is left
+	KillMarked(c)
+}
+
+// marks is the number of marked programs.
+var marks atomic.Uint64
+
+// variable has the mark of a program: that of the program around it, if there is one, and its own.
+const variable = "LOOPTAPE_PROGRAM="
+
+// Mark puts a mark into the environment of a program that is going to be started, by which [KillMarked] finds what
+// it starts in other groups and sessions.
+func Mark(c *exec.Cmd) {
+	c.Env = c.Environ()
+	mark := variable
+	for _, v := range c.Env {
+		if strings.HasPrefix(v, variable) {
+			mark = v
+		}
+	}
+	c.Env = append(c.Env, fmt.Sprintf("%s/%d-%d", mark, os.Getpid(), marks.Add(1)))
+}
+
+// KillMarked kills the processes that a marked program has left, on Linux. It does not find those that have
+// cleared their environment.
+func KillMarked(c *exec.Cmd) { killMarked(c.Env[len(c.Env)-1]) }
 
 // EndGroup ends the processes in the group of a program that has ended. It sends SIGTERM, and SIGKILL
 // to those that still run after a second. Sleep waits for a time.

@@ -5,19 +5,22 @@ package visible
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Hidden reports whether a character controls a terminal or the direction of text, or ends a line in
 // some programs only. A tab and a line feed are not hidden. The bidirectional ones are those of
 // Unicode's annex 9, section 2.
 func Hidden(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
+	}
 	switch {
-	case r == '\n', r == '\t':
-		return false
 	case unicode.IsControl(r), r == '\u2028', r == '\u2029', r == '\ufeff':
 		return true
 	}
@@ -77,9 +80,31 @@ func JSON(text []byte) []byte {
 	return bytes.ReplaceAll(text, []byte("##"), []byte(`#\u0023`))
 }
 
-// Quoted returns JSON, or YAML with hidden characters in double quotes only, of the same meaning in which
-// they are escaped. A carriage return stays as it is.
+// JSONWriter returns a writer that writes JSON as [JSON] returns it. Each Write has whole strings, as those of
+// a json.Encoder have.
+func JSONWriter(w io.Writer) io.Writer { return jsonWriter{w} }
+
+type jsonWriter struct{ io.Writer }
+
+func (w jsonWriter) Write(text []byte) (int, error) {
+	if _, err := w.Writer.Write(JSON(text)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// quotedCommand is what a CI system obeys anywhere in a line.
+var quotedCommand = regexp.MustCompile(`#(#(?:vso|teamcity)?\[)`)
+
+// IsCommand reports whether text has a command for a CI system.
+func IsCommand(text string) bool { return command.MatchString(text) }
+
+// Quoted returns JSON of the same meaning, or YAML with hidden characters and commands in double quotes only,
+// in which they are escaped. A carriage return stays as it is.
 func Quoted(text []byte) []byte {
+	if bytes.Contains(text, []byte("##")) {
+		text = quotedCommand.ReplaceAll(text, []byte(`\u0023$1`))
+	}
 	if !bytes.ContainsFunc(text, Hidden) {
 		return text
 	}

@@ -415,7 +415,7 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 	}
 	comment := "Made from a recorded run.\n"
 	if len(b.omitted) > 0 {
-		comment += "Omitted: " + visible.Escaped(strings.Join(b.omitted, "; ")) + ".\n"
+		comment += "Omitted: " + string(visible.Text([]byte(visible.Escaped(strings.Join(b.omitted, "; "))))) + ".\n"
 	}
 	a := txtar.Archive{Comment: []byte(comment + "\n"), Files: []txtar.File{{Name: scriptSection, Data: yaml}}}
 	if expected != nil {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/looptape/looptape/evals/report"
 	"github.com/looptape/looptape/internal/plot"
+	"github.com/looptape/looptape/internal/visible"
 )
 
 // Page is what a page shows.
@@ -95,10 +96,10 @@ func (p *Page) Write(w io.Writer) error {
 	g := p.gather()
 	code, css := script(), plot.Style+style
 	head := strings.NewReplacer(
-		"{{title}}", html.EscapeString(p.Title),
+		"{{title}}", plain(p.Title),
 		"{{script-hash}}", hash(code), "{{style-hash}}", hash(css),
-		"{{plots}}", setTable(p.Report)+plots(p.Report),
-		"{{result}}", html.EscapeString(p.Report.Headline()),
+		"{{plots}}", string(visible.Text([]byte(setTable(p.Report)+plots(p.Report)))),
+		"{{result}}", plain(p.Report.Headline()),
 		"{{script}}", code, "{{style}}", css,
 		"{{data}}", string(encode(g.data)),
 	)
@@ -120,6 +121,9 @@ func (p *Page) Write(w io.Writer) error {
 func writeData(buf *bufio.Writer, id string, data []byte) {
 	_, _ = fmt.Fprintf(buf, "<script type=\"application/json\" id=\"%s\">%s</script>\n", id, data)
 }
+
+// plain returns text for HTML without hidden characters.
+func plain(text string) string { return html.EscapeString(string(visible.Text([]byte(text)))) }
 
 // hash returns the source of a script or style for the policy.
 func hash(text string) string {

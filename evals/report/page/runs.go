@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/internal/visible"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -95,10 +96,10 @@ func (r *Runs) Add(row *evals.Row, run *importer.Run) {
 	r.keep(s)
 }
 
-// encode returns JSON that is safe in an HTML script element.
+// encode returns JSON that is safe in an HTML script element and in a log.
 func encode(v any) []byte {
 	text, _ := json.Marshal(v)
-	return text
+	return visible.JSON(text)
 }
 
 // succeeded reports whether a run has scores, none of them less than 1 and none of them

@@ -114,7 +114,7 @@ func (v *server) printRuns(q *quirkReport, args []string) {
 	v.w.Table([]string{"quirk", "result", "requests", "reason"}, rows)
 	failed := q.failed()
 	if failed > 0 && len(q.Runs) > 1 {
-		v.w.Printf("To run one: looptape serve %s --quirk QUIRK -- %s\n", cli.ShellLine(args[0]), cli.ShellLine(args[1:]...))
+		v.w.Printf("To run one: looptape serve %s --quirk QUIRK -- %s\n", cli.ShellLine(args[0]), programLine(args[1:]))
 	}
 	v.w.ResultLine(fmt.Sprintf("%s: %d ok, %d failed", cli.Count(len(q.Runs), "run"), len(q.Runs)-failed, failed), failed == 0)
 }

@@ -169,7 +169,7 @@ const killAfter = 10 * time.Second
 
 // run starts a program with these variables in addition to the command's environment, and
 // waits for it. When ctx ends, run sends SIGTERM to the program and to its children. In the end
-// it ends the children that still run. If in is a terminal, it signals only the program: the
+// it ends the processes that it has left, also in other groups. If in is a terminal, it signals only the program: the
 // terminal signals the whole group, and another group could not read from it. The error reports how the program failed; stopping
 // on the signal is not a failure. It is a *startError if the program could not be started.
 func run(ctx context.Context, w *cli.World, p program, env []string) error {
@@ -179,6 +179,8 @@ func run(ctx context.Context, w *cli.World, p program, env []string) error {
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
 		c.Env = append(c.Env, name+"="+strings.TrimPrefix(w.Getenv(name)+",127.0.0.1,localhost", ","))
 	}
+	child.Mark(c)
+	defer child.KillMarked(c)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	if !w.InTerminal {
 		child.Group(c)

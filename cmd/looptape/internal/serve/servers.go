@@ -116,12 +116,18 @@ func (v *cassetteServer) recordCommand(recorded map[string]string, args []string
 	for _, name := range v.opts.Secret {
 		words = append(words, "--secret", name)
 	}
-	if len(args) > 0 {
-		words = append(words, "--", args[0])
-	}
 	command := cli.ShellLine(words...)
-	if len(args) > 1 {
-		command += " …" // the arguments may have a secret
+	if len(args) > 0 {
+		command += " -- " + programLine(args)
 	}
 	return command
+}
+
+// programLine returns a program without its arguments, which may have a secret.
+func programLine(args []string) string {
+	line := cli.ShellLine(args[0])
+	if len(args) > 1 {
+		line += " …"
+	}
+	return line
 }
