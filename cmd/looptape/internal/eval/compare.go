@@ -130,7 +130,7 @@ func (s *setFlags) score(w *cli.World, c *cobra.Command, args []string) ([]*eval
 		if err != nil {
 			return nil, err
 		}
-		set, err := setOf(w, []string{name}, rows, false, &s.rowFlags)
+		set, err := setOf(w, []string{name}, rows, graders{}, &s.rowFlags)
 		if err != nil {
 			return nil, err
 		}

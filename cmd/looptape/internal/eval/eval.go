@@ -87,13 +87,13 @@ func (r *rowFlags) of(c *cobra.Command) {
 	f.StringArrayVar(&r.scores, "score", nil, "rows: JSON `pointer` to a score, or NAME=pointer (repeatable)")
 }
 
-// set returns the set of runs of a suite or of files. With record, graders send requests.
-func (r *rowFlags) set(w *cli.World, names []string, record bool) (*runSet, error) {
+// set returns the set of runs of a suite or of files, with graders that may record.
+func (r *rowFlags) set(w *cli.World, names []string, g graders) (*runSet, error) {
 	rows, err := r.mapping(nil)
 	if err != nil {
 		return nil, err
 	}
-	return setOf(w, names, rows, record, r)
+	return setOf(w, names, rows, g, r)
 }
 
 // mapping returns the mapping of the flags and of more score pointers; nil if there is none.

@@ -103,7 +103,7 @@ read.`,
 		if g.simulate && len(args) == 0 {
 			return simulate(w, &g, *format)
 		}
-		set, err := g.rows.set(w, args, false)
+		set, err := g.rows.set(w, args, graders{})
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,10 @@ type graders struct {
 	folder        string // of their files
 	recordCommand string // the command that records them
 	record        bool   // whether to call the providers and record the responses
-	tapes         map[string]*cassettes.Cassette
+	// plan, if not nil, counts the requests; no request is sent and no cassette opened.
+	plan *recordingPlan
+	// tapes are the cassettes by their full path; nil for one that is not opened.
+	tapes map[string]*cassettes.Cassette
 }
 
 // codec is a protocol with its name for users and its provider.
@@ -76,6 +79,11 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 		if key, err = g.live(&x, base, opts); err != nil {
 			return nil, err
 		}
+	}
+	if g.plan != nil {
+		g.plan.models++
+		g.add(cassettes.FullPath(filepath.Join(g.folder, s.Cassette)), nil)
+		return plannedModel{}, nil
 	}
 	tape, err := g.tape(filepath.Join(g.folder, s.Cassette), opts)
 	if err != nil {
@@ -128,20 +136,26 @@ func (g *graders) tape(file string, opts *cassettes.Options) (*cassettes.Cassett
 	case err != nil:
 		return nil, err
 	}
+	g.add(name, tape)
+	return tape, nil
+}
+
+func (g *graders) add(name string, tape *cassettes.Cassette) {
 	if g.tapes == nil {
 		g.tapes = map[string]*cassettes.Cassette{}
 	}
 	g.tapes[name] = tape
-	return tape, nil
 }
 
 // close closes the cassettes. A new recording replaces the file unless failed is an error.
 func (g *graders) close(failed error) error {
 	errs := []error{failed}
 	for _, tape := range g.tapes {
-		if failed != nil {
+		switch {
+		case tape == nil:
+		case failed != nil:
 			errs = append(errs, tape.Abandon())
-		} else {
+		default:
 			errs = append(errs, tape.Close())
 		}
 	}

@@ -98,7 +98,7 @@ last FILE. Probabilities are corrected for all sets.
 
 // makeReport scores the runs and the runs to compare with.
 func makeReport(w *cli.World, c *cobra.Command, args, others []string, r *reportFlags, seed uint64) (*evalreport.Report, error) {
-	set, err := r.rows.set(w, args, false)
+	set, err := r.rows.set(w, args, graders{})
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func makeReport(w *cli.World, c *cobra.Command, args, others []string, r *report
 	}
 	cli.PrintErrors(w, result.Unreadable)
 	if r.against != "" {
-		base, err := r.rows.set(w, []string{r.against}, false)
+		base, err := r.rows.set(w, []string{r.against}, graders{})
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func makeReport(w *cli.World, c *cobra.Command, args, others []string, r *report
 		cli.PrintErrors(w, o.Base.Unreadable)
 	}
 	for _, name := range others {
-		other, err := r.rows.set(w, []string{name}, false)
+		other, err := r.rows.set(w, []string{name}, graders{})
 		if err != nil {
 			return nil, err
 		}

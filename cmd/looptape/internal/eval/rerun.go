@@ -116,7 +116,7 @@ func (v *rerunner) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	set, err := setOf(v.w, names, nil, false, &rowFlags{programs: programs{allow: true}})
+	set, err := setOf(v.w, names, nil, graders{}, &rowFlags{programs: programs{allow: true}})
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,8 @@ with merge. Two runs of one case and epoch are an error.
 A grading model uses the cassette that the suite names, and never the network.
 With --record, score sends requests with the key in the environment
 (OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY) and replaces the cassette.
+It reads all runs first: if a record cannot be read or a run occurs twice, it
+sends no request.
 
 --resume stores the scores of each finished file in FILE.resume until the score
 file is complete. After an interruption the same command continues there. It
@@ -59,15 +61,17 @@ scores a changed file again.
 		if *record && *resume {
 			return errors.New("--record replaces the cassettes and cannot continue: remove --resume")
 		}
-		set, err := flags.set(w, args, *record)
+		if *record {
+			if flags.tag != "" {
+				return errors.New("--record records the responses for all cases: remove --tag")
+			}
+			if err := planRecording(w, c, args, &flags); err != nil {
+				return err
+			}
+		}
+		set, err := flags.set(w, args, graders{record: *record})
 		if err != nil {
 			return err
-		}
-		if *record && set.tag != "" {
-			return errors.New("--record records the responses for all cases: remove --tag")
-		}
-		if *record && len(set.graders.tapes) == 0 {
-			return errors.New("--record: no scorer has a grader with a cassette: use a suite that has one")
 		}
 		set.Brief = out == "" && *format != "jsonl"
 		r, err := scoreTo(w, c, set, out, *resume)

@@ -29,9 +29,10 @@ type runSet struct {
 	graders graders
 }
 
-// setOf returns the set of runs of a suite or of files. With record, graders send requests.
-func setOf(w *cli.World, names []string, rows *importer.Mapping, record bool, flags *rowFlags) (*runSet, error) {
-	set := &runSet{Options: evals.Options{Rows: rows, MissingAsZero: flags.zero}, names: names, tag: flags.tag, graders: graders{w: w, record: record}}
+// setOf returns the set of runs of a suite or of files, with graders that may record.
+func setOf(w *cli.World, names []string, rows *importer.Mapping, g graders, flags *rowFlags) (*runSet, error) {
+	g.w = w
+	set := &runSet{Options: evals.Options{Rows: rows, MissingAsZero: flags.zero}, names: names, tag: flags.tag, graders: g}
 	var text []byte
 	var err error
 	if len(names) == 1 {
@@ -51,7 +52,11 @@ func setOf(w *cli.World, names []string, rows *importer.Mapping, record bool, fl
 	set.folder = filepath.Dir(names[0])
 	set.graders.folder, set.graders.recordCommand = set.folder, "looptape eval score --record "+cli.ShellLine(names[0])
 	maker := scorers.Maker{Folder: set.folder, Files: os.DirFS(set.folder), Environ: flags.environ(w), Variables: flags.programs.names, Grader: set.graders.open}
-	s, err := evals.ParseSuite(names[0], text, maker.Parse)
+	parse := parseFunc(maker.Parse)
+	if g.plan != nil {
+		parse = g.plan.graded(parse)
+	}
+	s, err := evals.ParseSuite(names[0], text, parse)
 	if err != nil {
 		return nil, set.graders.close(err)
 	}
@@ -83,9 +88,9 @@ func (s *runSet) join(w *cli.World, name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// warnIgnored names the members of the dataset that no scorer reads.
+// warnIgnored names the members of the dataset that no scorer reads, unless the runs are read again.
 func (s *runSet) warnIgnored(w *cli.World) {
-	if s.Dataset != nil && len(s.Dataset.Ignored) > 0 {
+	if s.Dataset != nil && s.graders.plan == nil && len(s.Dataset.Ignored) > 0 {
 		w.Warn("the dataset has members that nothing reads: %s", strings.Join(s.Dataset.Ignored, ", "))
 	}
 }
@@ -139,12 +144,12 @@ func inputs(w *cli.World, set *runSet) ([]evals.Input, error) {
 	}
 	var list []evals.Input
 	for _, f := range files {
-		if set.graders.tapes[cassettes.FullPath(f.Name)] == nil {
+		if _, grader := set.graders.tapes[cassettes.FullPath(f.Name)]; !grader {
 			list = append(list, evals.Input{Name: f.Name, Open: f.Open, Found: f.Folder != ""})
 		}
 	}
-	set.Skipped = func(name string) {
-		w.Warn("%s: skipped: not a recording of runs", name)
+	if set.graders.plan == nil {
+		set.Skipped = func(name string) { w.Warn("%s: skipped: not a recording of runs", name) }
 	}
 	return list, nil
 }

@@ -102,7 +102,7 @@ type trendChange struct {
 func (t *trend) read(ctx context.Context, w *cli.World, rows *rowFlags, names []string, seed uint64) error {
 	var first, before *evals.Result
 	for i, name := range names {
-		set, err := rows.set(w, []string{name}, false)
+		set, err := rows.set(w, []string{name}, graders{})
 		if err != nil {
 			return err
 		}
