@@ -94,8 +94,12 @@ func Mark(c *exec.Cmd) {
 }
 
 // KillMarked kills the processes that a marked program has left, on Linux. It does not find those that have
-// cleared their environment.
-func KillMarked(c *exec.Cmd) { killMarked(c.Env[len(c.Env)-1]) }
+// cleared their environment. It does nothing after a program without a mark.
+func KillMarked(c *exec.Cmd) {
+	if n := len(c.Env); n > 0 && strings.HasPrefix(c.Env[n-1], variable) {
+		killMarked(c.Env[n-1])
+	}
+}
 
 // EndGroup ends the processes in the group of a program that has ended. It sends SIGTERM, and SIGKILL
 // to those that still run after a second. Sleep waits for a time.
