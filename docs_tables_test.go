@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -101,6 +102,8 @@ func tableOf(t *testing.T, name string) string {
 		return matrixRows(t)
 	case "kinds":
 		return kinds(t)
+	case "json":
+		return jsonTable(t)
 	case "scorers":
 		var rows [][]string
 		for _, k := range scorers.Kinds() {
@@ -110,6 +113,26 @@ func tableOf(t *testing.T, name string) string {
 	}
 	t.Errorf("unknown table %q", name)
 	return ""
+}
+
+// jsonTable shows the schemas of the JSON outputs of commands.
+func jsonTable(t *testing.T) string {
+	t.Helper()
+	names, err := filepath.Glob("cmd/looptape/schema/*.json")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no schemas", err)
+	}
+	var rows [][]string
+	for _, name := range names {
+		var schema struct{ Title, Description string }
+		if err := json.Unmarshal([]byte(read(t, name)), &schema); err != nil {
+			t.Fatal(err)
+		}
+		format, version, _ := strings.Cut(schema.Title, ", version ")
+		command := strings.TrimSuffix(strings.TrimPrefix(schema.Description, "The output of looptape "), ".")
+		rows = append(rows, []string{"[`" + format + "`](../" + name + ")", version, "`" + command + "`"})
+	}
+	return markdown([]string{"format", "version", "output of"}, rows)
 }
 
 // recordingTable shows the folders of testdata/cassettes.

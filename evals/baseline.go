@@ -19,12 +19,12 @@ import (
 // Baseline contains the scores of a set of runs. A [Gate] compares later runs with it.
 type Baseline struct {
 	// Scorers are the names of the scorers.
-	Scorers []string
+	Scorers []string `json:"scorers"`
 	// Means are the means over cases by metric. They are for readers of the file; a gate computes
 	// with the cases.
-	Means map[string]float64
+	Means map[string]float64 `json:"metrics"`
 	// Cases are sorted by name.
-	Cases []baselineCase
+	Cases []baselineCase `json:"cases"`
 }
 
 // baselineCase contains the scores of the runs of a case.

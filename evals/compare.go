@@ -109,7 +109,7 @@ func (r *Result) Compare(others []*Result, seed uint64) ([]*Comparison, error) {
 	for i, other := range others {
 		c, err := compare(r, other, seed)
 		if err == nil {
-			c.Unreadable = both(r.unread(), other.unread())
+			c.Unreadable = both(r.Unread(), other.Unread())
 			c.Resources, err = resourceChanges(r, other, measures)
 		}
 		if err == nil {

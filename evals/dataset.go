@@ -312,8 +312,8 @@ func (r *Result) fill() {
 	}
 }
 
-// unread returns the unreadable records, and the cases without a run unless they count as 0.
-func (r *Result) unread() []Unreadable {
+// Unread returns the unreadable records, and the cases without a run unless they count as 0.
+func (r *Result) Unread() []Unreadable {
 	list := append([]Unreadable{}, r.Unreadable...)
 	for i := range r.Rows {
 		if row := &r.Rows[i]; row.NoRun && !slices.Contains(r.Scorers, missingAsZero) {

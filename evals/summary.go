@@ -80,7 +80,7 @@ type meanOfRuns struct {
 // many cases, only if bootstrap is not nil. Summary returns an error for a case in two clusters.
 func (r *Result) Summary(bootstrap *stats.Resampling) (*Summary, error) {
 	f := &Summary{
-		Unreadable: r.unread(), Resources: r.resources(),
+		Unreadable: r.Unread(), Resources: r.resources(),
 		MissingAsZero: slices.Contains(r.Scorers, missingAsZero),
 	}
 	for _, runs := range r.Cases() {

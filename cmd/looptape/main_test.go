@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(withoutLeaks{m}, map[string]func(){"looptape": main, "agent": agent, "client": client, "visitor": visitor, "reader": reader, "sender": sender})
+	testscript.Main(withoutLeaks{m}, map[string]func(){"looptape": checkedCommand, "looptape-unchecked": main, "agent": agent, "client": client, "visitor": visitor, "reader": reader, "sender": sender})
 }
 
 // withoutLeaks are tests that fail if a goroutine outlives them.
@@ -80,7 +80,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": wantStatus, "replace": replaceIn},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": wantStatus, "replace": replaceIn, "schema": schemaCommand},
 	})
 }
 

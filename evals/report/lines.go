@@ -14,6 +14,9 @@ import (
 const (
 	format  = "looptape-report"
 	version = 2
+
+	linesFormat  = "looptape-report-lines"
+	linesVersion = 1
 )
 
 // Run is a run of a report.
@@ -44,30 +47,36 @@ func (r *Report) Runs() iter.Seq[Run] {
 	}
 }
 
+// Document is the content of [Report.JSON].
+type Document struct {
+	Format     string            `json:"format"`
+	Version    int               `json:"version"`
+	Scorers    []string          `json:"scorers"`
+	Summary    *evals.Summary    `json:"summary"`
+	Outcomes   map[Outcome]int   `json:"outcomes"`
+	Cases      []Case            `json:"cases"`
+	Runs       []Run             `json:"runs"`
+	Comparison *evals.Comparison `json:"comparison,omitempty"`
+}
+
 // JSON writes the whole report as one line of JSON.
 func (r *Report) JSON(w io.Writer) error {
 	count := map[Outcome]int{}
 	for _, o := range outcomes() {
 		count[o] = len(r.Of(o))
 	}
-	return lines(w)(struct {
-		Format     string            `json:"format"`
-		Version    int               `json:"version"`
-		Scorers    []string          `json:"scorers"`
-		Summary    *evals.Summary    `json:"summary"`
-		Outcomes   map[Outcome]int   `json:"outcomes"`
-		Cases      []Case            `json:"cases"`
-		Runs       []Run             `json:"runs"`
-		Comparison *evals.Comparison `json:"comparison,omitempty"`
-	}{
+	return lines(w)(Document{
 		format, version, r.Result.Scorers, r.Summary, count,
 		append([]Case{}, r.Cases...), slices.AppendSeq([]Run{}, r.Runs()), r.Comparison,
 	})
 }
 
-// Lines writes JSON Lines, one run per line.
+// Lines writes JSON Lines: the format and its version, and then one run per line.
 func (r *Report) Lines(w io.Writer) error {
 	write := lines(w)
+	if err := write(map[string]any{"format": linesFormat, "version": linesVersion}); err != nil {
+		return err
+	}
 	for run := range r.Runs() {
 		if err := write(run); err != nil {
 			return err

@@ -13,14 +13,17 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// reportVersion is the version of the JSON form of a [Report].
-const reportVersion = 2
+// ReportVersion is the version of the JSON form of a [Report].
+const ReportVersion = 2
+
+const reportFormat = "looptape-serve"
 
 // Report is what a [Server] has received. Its JSON form is what `looptape serve --report`
 // writes. Later versions may add members.
 type Report struct {
-	Version  int `json:"version"`  // of the JSON form
-	Requests int `json:"requests"` // to the path of a provider
+	Format   string `json:"format"`   // looptape-serve
+	Version  int    `json:"version"`  // of the JSON form
+	Requests int    `json:"requests"` // to the path of a provider
 	// RejectedRequests got an error, Violations are the invariants that requests broke.
 	// Both are in the order of the requests.
 	RejectedRequests []RejectedRequest `json:"rejected_requests"`

@@ -87,7 +87,7 @@ func New(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, watch: watch.Monitor{Rewrites: cfg.Suppress["INV-05"] != ""},
 		strict: strict.Config{Script: cfg.Model, Key: cfg.Key, Models: cfg.Models},
-		report: Report{Version: reportVersion, Shown: map[string]int{}}, sent: map[sent]*repeats{}, applicable: map[string]bool{},
+		report: Report{Format: reportFormat, Version: ReportVersion, Shown: map[string]int{}}, sent: map[sent]*repeats{}, applicable: map[string]bool{},
 		unmatched: map[string]int{}, inputs: inputs{values: map[string]string{}},
 	}
 	for _, q := range cfg.Quirks {

@@ -68,7 +68,7 @@ Exit status: 0, or 2 if it cannot be read.`,
 			return err
 		}
 		if *format == "json" {
-			w.JSON(listOf(rec.Interactions))
+			w.JSON(listJSON.Of(interactions{listOf(rec.Interactions)}))
 		} else {
 			printInteractions(w, rec)
 		}
@@ -76,6 +76,13 @@ Exit status: 0, or 2 if it cannot be read.`,
 	}
 	return c
 }
+
+// interactions is the output of ls --format json.
+type interactions struct {
+	Interactions []listed `json:"interactions"`
+}
+
+var listJSON = cli.NewJSON[interactions]("cassette-list", 1, "cassette ls --format json")
 
 // listed is an interaction in a list.
 type listed struct {

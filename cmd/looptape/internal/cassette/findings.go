@@ -17,6 +17,8 @@ type findings struct {
 	Updated  []updated `json:"updated,omitempty"`
 }
 
+var findingsJSON = cli.NewJSON[findings]("cassette-verify", 1, "cassette verify --format json")
+
 // finding is a problem of a recording.
 type finding struct {
 	File        string `json:"file"`
@@ -66,7 +68,7 @@ func advices() []advice {
 func (v *verifier) print(format string) error {
 	status := cli.Result(len(v.Findings) > 0, v.unreadable)
 	if format == "json" {
-		v.w.JSON(v.findings)
+		v.w.JSON(findingsJSON.Of(v.findings))
 		return status
 	}
 	for _, s := range v.Updated {

@@ -61,12 +61,30 @@ the change that you plan for. With enough runs another change is found as well.
 	return c
 }
 
+// sequentialChanges is the output of --sequential.
+type sequentialChanges struct {
+	Effect     float64                           `json:"effect"`
+	Metrics    map[string]evals.SequentialChange `json:"metrics"`
+	Unreadable []evals.Unreadable                `json:"unreadable"`
+}
+
+// comparisons is the output for several sets.
+type comparisons struct {
+	Comparisons []named `json:"comparisons"`
+}
+
+var (
+	sequentialJSON  = cli.NewJSON[sequentialChanges]("compare-sequential", 1, "eval compare --sequential --format json")
+	compareJSON     = cli.NewJSON[evals.Comparison]("compare", 1, "eval compare --format json")
+	comparisonsJSON = cli.NewJSON[comparisons]("comparisons", 1, "eval compare --format json of several sets")
+)
+
 // compareSequential prints the decision that may be read at any time.
 func compareSequential(w *cli.World, sets []*evals.Result, format string, effect float64) error {
 	if len(sets) > 2 {
 		return fmt.Errorf("--sequential compares two sets, got %d", len(sets))
 	}
-	unreadable := append(append([]evals.Unreadable{}, sets[0].Unreadable...), sets[1].Unreadable...)
+	unreadable := append(append([]evals.Unreadable{}, sets[0].Unread()...), sets[1].Unread()...)
 	all, err := sets[0].Sequential(sets[1], stats.Sequential{Effect: effect})
 	if err != nil {
 		reportUnreadableOf(w, sets)
@@ -78,12 +96,7 @@ func compareSequential(w *cli.World, sets []*evals.Result, format string, effect
 			failed += len(set.Rows[i].Errors)
 		}
 	}
-	result := struct {
-		Effect     float64                           `json:"effect"`
-		Metrics    map[string]evals.SequentialChange `json:"metrics"`
-		Unreadable []evals.Unreadable                `json:"unreadable"`
-	}{effect, all, unreadable}
-	return cli.Report(w, format, result, unreadable, func() string {
+	return cli.Report(w, format, sequentialJSON.Of(sequentialChanges{effect, all, unreadable}), unreadable, func() string {
 		var rows [][]string
 		undecided := 0
 		for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -145,7 +158,7 @@ func (s *setFlags) score(w *cli.World, c *cobra.Command, args []string) ([]*eval
 // reportUnreadableOf reports the unreadable records of sets that cannot be compared.
 func reportUnreadableOf(w *cli.World, sets []*evals.Result) {
 	for _, set := range sets {
-		cli.PrintErrors(w, set.Unreadable)
+		cli.PrintErrors(w, set.Unread())
 	}
 }
 
@@ -182,10 +195,10 @@ func printComparisons(w *cli.World, list []named, format string) {
 	switch {
 	case format != "json":
 	case len(list) == 1:
-		w.JSON(list[0].Comparison)
+		w.JSON(compareJSON.Of(*list[0].Comparison))
 		return
 	default:
-		w.JSON(map[string][]named{"comparisons": list})
+		w.JSON(comparisonsJSON.Of(comparisons{list}))
 		return
 	}
 	for i, c := range list {

@@ -179,7 +179,7 @@ func gate(w *cli.World, r *evals.Result, g *gateFlags, format string) error {
 	}
 	v, err := g.Evaluate(base, r)
 	if err != nil {
-		cli.PrintErrors(w, r.Unreadable)
+		cli.PrintErrors(w, r.Unread())
 		return err
 	}
 	for _, to := range []struct {
@@ -236,6 +236,11 @@ func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
 	return nil
 }
 
+var (
+	gateJSON       = cli.NewJSON[evals.GateResult]("gate", 1, "eval gate --format json")
+	simulationJSON = cli.NewJSON[evals.GatePlan]("gate-simulation", 1, "eval gate --simulate --format json")
+)
+
 // gateSimulations is the number of simulations of --simulate.
 const gateSimulations = 10_000
 
@@ -255,7 +260,7 @@ func simulate(w *cli.World, g *gateFlags, format string) error {
 	if len(p.Metrics) == 0 {
 		return fmt.Errorf("%s: no metric whose runs show how they vary: write the baseline with two runs of each case", g.baseline)
 	}
-	return cli.Report(w, format, p, []evals.Unreadable(nil), func() string {
+	return cli.Report(w, format, simulationJSON.Of(*p), []evals.Unreadable(nil), func() string {
 		header := []string{"metric", "cases", "runs", "false alarms"}
 		var rows [][]string
 		drops := map[float64]bool{}
@@ -319,7 +324,7 @@ func printGateResult(w *cli.World, v *evals.GateResult, format string) error {
 		cli.PrintErrors(w, v.Unreadable)
 		return cmp.Or(v.GitHub(w.Out), status)
 	}
-	return cli.Report(w, format, v, v.Unreadable, func() string { return printGate(w, v) }, status)
+	return cli.Report(w, format, gateJSON.Of(*v), v.Unreadable, func() string { return printGate(w, v) }, status)
 }
 
 // printGate prints the result of a gate as tables and returns the last line.

@@ -86,10 +86,15 @@ The test is two-sided. The test of gate is one-sided and needs fewer cases.
 		}
 		status := scoredStatus(n.Errors, n.Unreadable, len(n.Metrics))
 		tables := func() string { return printPower(w, n) }
-		return cli.Report(w, *format, n, n.Unreadable, tables, status)
+		return cli.Report(w, *format, powerJSON.Of(*n), n.Unreadable, tables, status)
 	}
 	return c
 }
+
+var (
+	powerJSON = cli.NewJSON[evals.PowerReport]("power", 1, "eval power --format json")
+	planJSON  = cli.NewJSON[plan]("power-plan", 1, "eval power --rate --format json")
+)
 
 // plan is a comparison of rates before there are runs.
 type plan struct {
@@ -115,7 +120,7 @@ func (p *plan) print(w *cli.World, format string, test stats.Test) error {
 		}
 		p.Required = append(p.Required, one)
 	}
-	return cli.Report(w, format, p, []evals.Unreadable(nil), func() string {
+	return cli.Report(w, format, planJSON.Of(*p), []evals.Unreadable(nil), func() string {
 		var rows [][]string
 		for _, r := range p.Required {
 			rows = append(rows, []string{strconv.Itoa(r.Trials), required(r.Cases), strings.ReplaceAll(r.Test, "_", " ")})

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/evals"
 	evalreport "github.com/looptape/looptape/evals/report"
 	"github.com/looptape/looptape/evals/report/page"
 )
@@ -111,7 +112,7 @@ func makeReport(w *cli.World, c *cobra.Command, args, others []string, r *report
 	if err != nil {
 		return nil, err
 	}
-	cli.PrintErrors(w, result.Unreadable)
+	cli.PrintErrors(w, result.Unread())
 	if r.against != "" {
 		base, err := r.rows.set(w, []string{r.against}, graders{})
 		if err != nil {
@@ -124,7 +125,7 @@ func makeReport(w *cli.World, c *cobra.Command, args, others []string, r *report
 		if o.Base, err = scoreSet(c.Context(), w, base); err != nil {
 			return nil, err
 		}
-		cli.PrintErrors(w, o.Base.Unreadable)
+		cli.PrintErrors(w, o.Base.Unread())
 	}
 	for _, name := range others {
 		other, err := r.rows.set(w, []string{name}, graders{})
@@ -139,7 +140,7 @@ func makeReport(w *cli.World, c *cobra.Command, args, others []string, r *report
 		if err != nil {
 			return nil, err
 		}
-		cli.PrintErrors(w, more.Unreadable)
+		cli.PrintErrors(w, more.Unread())
 		o.More = append(o.More, more)
 	}
 	return evalreport.New(result, o)
@@ -159,6 +160,19 @@ func (r *reportFlags) split(args *[]string) (others []string, err error) {
 	}
 	r.against, *args = all[0], all[len(all)-1:]
 	return all[1 : len(all)-1], nil
+}
+
+var (
+	_ = cli.NewJSON[evalreport.Document]("report", 2, "eval report --format json")
+	_ = cli.NewJSONLines[evalreport.Run]("report-lines", 1, "eval report --format jsonl")
+	_ = cli.NewJSONLines[scoreLine]("eval", evals.Version, "eval score -o, --format jsonl, and eval merge")
+	_ = cli.NewJSON[evals.Baseline]("baseline", evals.BaselineVersion, "eval gate --update")
+)
+
+// scoreLine is a line of a score file after the first.
+type scoreLine struct {
+	Run        *evals.Row        `json:"run,omitempty"`
+	Unreadable *evals.Unreadable `json:"unreadable,omitempty"`
 }
 
 // writeReport writes a report and returns the exit status.

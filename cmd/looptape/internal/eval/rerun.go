@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -92,8 +93,16 @@ type rerunner struct {
 	format                                      *string
 }
 
+var (
+	toolsJSON  = cli.NewJSON[rerun.ToolsReport]("rerun-tools", 1, "eval rerun --tool --format json")
+	toolsLines = cli.NewJSONLinesOf("rerun-tools-lines", 1, "eval rerun --tool --format jsonl", reflect.TypeFor[rerun.ToolsReport]().Field(0).Type)
+	modelJSON  = cli.NewJSON[rerun.ModelReport]("rerun-model", 1, "eval rerun --model --format json")
+	modelLines = cli.NewJSONLinesOf("rerun-model-lines", 1, "eval rerun --model --format jsonl", reflect.TypeFor[rerun.ModelReport]().Field(0).Type)
+)
+
 // rerunning reruns each run and collects the report.
 type rerunning struct {
+	head any // first of the lines
 	// run reruns a run. It returns the line of the report and the events of the rerun.
 	run    func(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event)
 	unread func(err error)
@@ -134,6 +143,9 @@ func (v *rerunner) run(ctx context.Context, names []string) error {
 				continue
 			}
 			n++
+			if n == 1 && *v.format == "jsonl" {
+				v.w.JSON(how.head)
+			}
 			line, events := how.run(ctx, &run)
 			if ctx.Err() != nil {
 				break
@@ -201,6 +213,7 @@ func (v *rerunner) live() (*rerunning, error) {
 	programs, err := v.started()
 	r := rerun.NewToolsReport()
 	return &rerunning{
+		head: toolsLines.Head(),
 		run: func(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event) {
 			out, err := programs.Rerun(ctx, &run.Run, &v.compare)
 			if out != nil {
@@ -224,7 +237,7 @@ func (v *rerunner) called(r *rerun.ToolsReport) (rerunResult, error) {
 			return rerunResult{}, fmt.Errorf("--tool %q: no run calls this tool; called tools: %s", name, strings.Join(names, ", "))
 		}
 	}
-	return rerunResult{r, r.Unreadable, len(r.Runs), r.Differs()}, nil
+	return rerunResult{toolsJSON.Of(*r), r.Unreadable, len(r.Runs), r.Differs()}, nil
 }
 
 // recorded calls a function with the writer of the output file, or nil without one.

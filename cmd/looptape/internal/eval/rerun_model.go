@@ -45,6 +45,7 @@ func (v *rerunner) other() (*rerunning, error) {
 	model, err := v.opened()
 	r := rerun.NewModelReport()
 	return &rerunning{
+		head: modelLines.Head(),
 		run: func(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event) {
 			o, m := o, llm.Model(nil)
 			ctx, m, o.Clock = model(ctx, run)
@@ -55,7 +56,9 @@ func (v *rerunner) other() (*rerunning, error) {
 			return r.Add(run, out, err), events
 		},
 		unread: r.Unread,
-		end:    func() (rerunResult, error) { return rerunResult{r, r.Unreadable, len(r.Runs), r.Diverged()}, nil },
+		end: func() (rerunResult, error) {
+			return rerunResult{modelJSON.Of(*r), r.Unreadable, len(r.Runs), r.Diverged()}, nil
+		},
 		tables: func() string { return printModel(v.w, r) },
 	}, err
 }

@@ -110,9 +110,11 @@ func summaryStatus(f *evals.Summary) error {
 	return scoredStatus(failed, f.Unreadable, scored)
 }
 
+var scoreJSON = cli.NewJSON[evals.Summary]("score", 1, "eval score --format json")
+
 // printSummary prints the statistics and returns the exit status.
 func printSummary(w *cli.World, f *evals.Summary, format string) error {
-	return cli.Report(w, format, f, f.Unreadable, func() string { return printSummaryTables(w, f) }, summaryStatus(f))
+	return cli.Report(w, format, scoreJSON.Of(*f), f.Unreadable, func() string { return printSummaryTables(w, f) }, summaryStatus(f))
 }
 
 // printSummaryTables prints the statistics as tables and returns the last line.

@@ -47,14 +47,14 @@ that chance alone explains: use compare or gate to decide.
 	var rows rowFlags
 	rows.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		t := &trend{Format: "looptape-trend", Version: 1, Changes: map[string]*trendChange{}}
+		t := &trend{Changes: map[string]*trendChange{}}
 		if err := t.read(c.Context(), w, &rows, args, *seed); err != nil {
 			return err
 		}
 		write := map[string]func(io.Writer) error{
 			"table":    func(to io.Writer) error { return t.table(w, to) },
 			"markdown": t.markdown,
-			"json":     func(to io.Writer) error { return cli.WriteJSON(to, t) },
+			"json":     func(to io.Writer) error { return cli.WriteJSON(to, trendJSON.Of(*t)) },
 			"html":     t.html,
 		}[*format]
 		if err := w.Output(out, write); err != nil {
@@ -65,10 +65,10 @@ that chance alone explains: use compare or gate to decide.
 	return c
 }
 
+var trendJSON = cli.NewJSON[trend]("trend", 1, "eval trend --format json")
+
 // trend is the history of several results.
 type trend struct {
-	Format  string        `json:"format"`
-	Version int           `json:"version"`
 	Results []trendResult `json:"results"`
 	// Changes are the differences of the last from the first result by metric; null without a common case.
 	Changes map[string]*trendChange `json:"changes"`
@@ -111,8 +111,8 @@ func (t *trend) read(ctx context.Context, w *cli.World, rows *rowFlags, names []
 		if err != nil {
 			return err
 		}
-		cli.PrintErrors(w, result.Unreadable)
-		t.unreadable = append(t.unreadable, result.Unreadable...)
+		cli.PrintErrors(w, result.Unread())
+		t.unreadable = append(t.unreadable, result.Unread()...)
 		if err := t.add(name, result, trendChanges(before, result, seed)); err != nil {
 			return err
 		}

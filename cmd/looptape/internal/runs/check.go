@@ -326,29 +326,45 @@ func (r *report) print(w *cli.World, format string) error {
 		r.printLines(w)
 		return status
 	}
-	return cli.Report(w, format, r, r.Unreadable, func() string { return r.printTables(w) }, status)
+	return cli.Report(w, format, checkJSON.Of(*r), r.Unreadable, func() string { return r.printTables(w) }, status)
 }
 
-// printLines prints one violation per line and then a summary line. The first member's
-// name is the kind of the line.
+// checkLine is a line of --format jsonl, after the first. It has one member.
+type checkLine struct {
+	Violation  *violation        `json:"violation,omitempty"`
+	Suppressed *violation        `json:"suppressed,omitempty"`
+	Unreadable *evals.Unreadable `json:"unreadable,omitempty"`
+	Recording  *recorded         `json:"recording,omitempty"`
+	Skipped    string            `json:"skipped,omitempty"`
+	Summary    *checkSummary     `json:"summary,omitempty"`
+}
+
+type checkSummary struct {
+	Runs   int            `json:"runs"`
+	Counts map[string]int `json:"counts"`
+	Notes  int            `json:"notes"`
+}
+
+var (
+	checkJSON  = cli.NewJSON[report]("check", 1, "check --format json")
+	checkLines = cli.NewJSONLines[checkLine]("check-lines", 1, "check --format jsonl")
+)
+
+// printLines prints one violation per line and then a summary line.
 func (r *report) printLines(w *cli.World) {
-	type summary struct {
-		Runs   int            `json:"runs"`
-		Counts map[string]int `json:"counts"`
-		Notes  int            `json:"notes"`
-	}
-	lines(w, "violation", r.Violations...)
-	lines(w, "suppressed", r.Suppressed...)
-	lines(w, "unreadable", r.Unreadable...)
-	lines(w, "recording", r.Recordings...)
-	lines(w, "skipped", r.Skipped...)
-	lines(w, "summary", summary{r.Runs, r.Counts, r.Notes})
+	w.JSON(checkLines.Head())
+	lines(w, r.Violations, func(v *violation) checkLine { return checkLine{Violation: v} })
+	lines(w, r.Suppressed, func(v *violation) checkLine { return checkLine{Suppressed: v} })
+	lines(w, r.Unreadable, func(u *evals.Unreadable) checkLine { return checkLine{Unreadable: u} })
+	lines(w, r.Recordings, func(x *recorded) checkLine { return checkLine{Recording: x} })
+	lines(w, r.Skipped, func(name *string) checkLine { return checkLine{Skipped: *name} })
+	w.JSON(checkLine{Summary: &checkSummary{r.Runs, r.Counts, r.Notes}})
 }
 
-// lines prints each item of a list as a line with this member.
-func lines[T any](w *cli.World, name string, list ...T) {
-	for _, item := range list {
-		w.JSON(map[string]T{name: item})
+// lines prints a line for each item of a list.
+func lines[T any](w *cli.World, list []T, line func(*T) checkLine) {
+	for i := range list {
+		w.JSON(line(&list[i]))
 	}
 }
 

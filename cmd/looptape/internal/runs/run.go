@@ -78,6 +78,8 @@ type played struct {
 	unreadable bool
 }
 
+var runJSON = cli.NewJSON[played]("run", 1, "run --format json, one object for each scenario")
+
 func (p *player) play(c *cobra.Command, w *cli.World, args []string) error {
 	if p.update {
 		if err := w.CheckOutputs(args...); err != nil {
@@ -197,7 +199,7 @@ func reported(found []check.Violation) []violation {
 func (p *player) print(w *cli.World, out played, many bool) {
 	switch {
 	case *p.format == "json":
-		w.JSON(out)
+		w.JSON(runJSON.Of(out))
 		return
 	case out.Error != "":
 		w.PrintError(errors.New(out.Error))

@@ -150,20 +150,24 @@ func printEvents(w *cli.World, events []trace.Event, format string) {
 	}
 }
 
+// diffResult is the output of diff --format json.
+type diffResult struct {
+	Same  bool   `json:"same"`
+	Event int    `json:"event"` // index of the first events that differ; -1 if none
+	Text  string `json:"text,omitempty"`
+}
+
+var diffJSON = cli.NewJSON[diffResult]("diff", 1, "trace diff --format json")
+
 // printDifference prints a difference. As text, equal traces give no output.
 func printDifference(w *cli.World, d difference, found bool, format string) {
-	type result struct {
-		Same  bool   `json:"same"`
-		Event int    `json:"event"` // index of the first events that differ; -1 if none
-		Text  string `json:"text,omitempty"`
-	}
 	switch {
 	case format != "json" && found:
 		w.Print([]byte(d.String()))
 	case format != "json":
 	case found:
-		w.JSON(result{Event: d.Index, Text: d.Text})
+		w.JSON(diffJSON.Of(diffResult{Event: d.Index, Text: d.Text}))
 	default:
-		w.JSON(result{Same: true, Event: -1})
+		w.JSON(diffJSON.Of(diffResult{Same: true, Event: -1}))
 	}
 }

@@ -34,8 +34,7 @@ type quirkRun struct {
 
 // quirkReport is the report of --quirk all. Its first run has no quirk.
 type quirkReport struct {
-	Version int        `json:"version"`
-	Runs    []quirkRun `json:"runs"`
+	Runs []quirkRun `json:"runs"`
 }
 
 // playAll runs the program without a quirk, and then with each quirk that changes a response. It
@@ -56,7 +55,7 @@ func (v *server) playAll(cfg *wire.Config, args []string) error {
 		quirks = nil
 		r.Failures = append(r.Failures, "The program did not run with quirks, because it fails without them.")
 	}
-	report := quirkReport{r.Version, []quirkRun{{noQuirk, r.OK(), r}}}
+	report := quirkReport{[]quirkRun{{noQuirk, r.OK(), r}}}
 	for _, name := range quirks {
 		r, err := v.playQuirk(*cfg, name, args)
 		if ctx.Err() != nil {
@@ -68,7 +67,7 @@ func (v *server) playAll(cfg *wire.Config, args []string) error {
 		report.Runs = append(report.Runs, quirkRun{name, r.OK(), r})
 	}
 	v.printRuns(&report, args)
-	return v.writeReport(report, report.failed() == 0, false)
+	return v.writeReport(runsJSON.Of(report), report.failed() == 0, false)
 }
 
 // playQuirk runs the program with a quirk.
@@ -97,7 +96,7 @@ func (q *quirkReport) failed() (n int) {
 
 func (v *server) printRuns(q *quirkReport, args []string) {
 	if *v.format == "json" {
-		v.w.JSON(q)
+		v.w.JSON(runsJSON.Of(*q))
 		return
 	}
 	var rows [][]string

@@ -13,10 +13,17 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
+var (
+	reportJSON  = cli.NewJSON[wire.Report]("serve", wire.ReportVersion, "serve --format json or --report")
+	runsJSON    = cli.NewJSON[quirkReport]("serve-quirks", wire.ReportVersion, "serve --quirk all --format json or --report")
+	quirksJSON  = cli.NewJSON[quirks]("quirks", 1, "serve --quirk help --format json")
+	addressJSON = cli.NewJSON[wire.ServerInfo]("serve-address", 1, "serve --format json without a program, at its start")
+)
+
 // printReport prints what the server has seen.
 func (v *server) printReport(r *wire.Report) {
 	if *v.format == "json" {
-		v.w.JSON(r)
+		v.w.JSON(reportJSON.Of(*r))
 		return
 	}
 	v.w.Table([]string{"unmatched request", "times", "served paths"}, unmatchedRequests(r))

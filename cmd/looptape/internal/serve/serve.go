@@ -251,11 +251,16 @@ func (v *server) config(name string) (*wire.Config, error) {
 	return cfg, nil
 }
 
+// quirks is the output of --quirk help --format json.
+type quirks struct {
+	Quirks []wire.Quirk `json:"quirks"`
+}
+
 // list prints all quirks.
 func (v *server) list() {
 	all := wire.Quirks()
 	if *v.format == "json" {
-		v.w.JSON(all)
+		v.w.JSON(quirksJSON.Of(quirks{all}))
 		return
 	}
 	var rows [][]string
@@ -287,7 +292,7 @@ func (v *server) greet(name string, h wire.ServerInfo, started bool) error {
 		return v.w.Message("looptape serves %s, quirk: %s\n", name, cmp.Or(strings.Join(h.Quirks, " "), noQuirk))
 	}
 	if *v.format == "json" && !started {
-		v.w.JSON(h)
+		v.w.JSON(addressJSON.Of(h))
 		return v.w.OutputError() // do not serve at an address that was not printed
 	}
 	text := fmt.Sprintf("looptape serves %s at %s\n", name, h.URL)

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// JSONFormat is the format of a JSON output: a name and a version, which are its first members, or
+// the only ones of the first of several lines. Each has a JSON Schema in cmd/looptape/schema.
+type JSONFormat struct {
+	Name    string
+	Version int
+	Command string // whose output it is
+	// Type is that of the value, or of each line after the first.
+	Type reflect.Type
+	// Lines is true for JSON Lines.
+	Lines bool
+}
+
+var jsonFormats []JSONFormat
+
+// JSONFormats returns all formats of JSON outputs by name.
+func JSONFormats() []JSONFormat {
+	return slices.SortedFunc(slices.Values(jsonFormats), func(a, b JSONFormat) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// JSONOutput is the format of a JSON output of type T.
+type JSONOutput[T any] struct{ JSONFormat }
+
+// NewJSON declares the format of an output: looptape- and a name. T is an object in JSON.
+func NewJSON[T any](name string, version int, command string) JSONOutput[T] {
+	return declare[T](JSONFormat{Name: "looptape-" + name, Version: version, Command: command})
+}
+
+// NewJSONLines declares the format of JSON Lines of type T.
+func NewJSONLines[T any](name string, version int, command string) JSONOutput[T] {
+	return declare[T](JSONFormat{Name: "looptape-" + name, Version: version, Command: command, Lines: true})
+}
+
+// NewJSONLinesOf declares the format of JSON Lines whose type is that of the elements of a list.
+func NewJSONLinesOf(name string, version int, command string, list reflect.Type) JSONOutput[any] {
+	o := JSONOutput[any]{JSONFormat{Name: "looptape-" + name, Version: version, Command: command, Lines: true, Type: list.Elem()}}
+	jsonFormats = append(jsonFormats, o.JSONFormat)
+	return o
+}
+
+func declare[T any](f JSONFormat) JSONOutput[T] {
+	f.Type = reflect.TypeFor[T]()
+	jsonFormats = append(jsonFormats, f)
+	return JSONOutput[T]{f}
+}
+
+// Of returns the output of a value: its members after those of the format.
+func (o JSONOutput[T]) Of(value T) any { return formatted{o.JSONFormat, value} }
+
+// Head returns the first of several lines.
+func (o JSONOutput[T]) Head() any { return formatted{o.JSONFormat, struct{}{}} }
+
+type formatted struct {
+	JSONFormat
+
+	value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (f formatted) MarshalJSON() ([]byte, error) {
+	var line bytes.Buffer
+	err := WriteJSON(&line, f.value)
+	text := bytes.TrimSpace(line.Bytes())
+	if err != nil || len(text) == 0 || text[0] != '{' {
+		return nil, fmt.Errorf("%s: want an object, got %.20s, error %w", f.Name, text, err)
+	}
+	if bytes.HasPrefix(text, []byte(`{"format":`)) {
+		return text, nil // the type has its own members
+	}
+	head := fmt.Appendf(nil, `{"format":%q,"version":%d`, f.Name, f.Version)
+	if len(text) > len("{}") {
+		head = append(head, ',')
+	}
+	return append(head, text[1:]...), nil
+}
+
+var _ json.Marshaler = formatted{}
