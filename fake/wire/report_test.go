@@ -249,7 +249,7 @@ func TestReportJSON(t *testing.T) {
 	}
 	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"}), Quirks: []wire.Quirk{q}}, "")
 	text, err := json.Marshal(s.Report())
-	const empty = `{"version":2,"requests":0,"rejected_requests":[],"violations":[],"counts":{},"quirks":{"QO-22":0},"unmatched_requests":[],"sessions":[],"unused":["No response was requested."],"failures":[],"notes":[]}`
+	const empty = `{"format":"looptape-serve","version":2,"requests":0,"rejected_requests":[],"violations":[],"counts":{},"quirks":{"QO-22":0},"unmatched_requests":[],"sessions":[],"unused":["No response was requested."],"failures":[],"notes":[]}`
 	if string(text) != empty || err != nil {
 		t.Errorf("an empty report is %s, %v", text, err)
 	}
@@ -257,7 +257,7 @@ func TestReportJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err = json.Marshal(s.Report())
-	if want := `{"version":2,"requests":1,"rejected_requests":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"unmatched_requests":[],"sessions":["some-model"],"unused":["Response 2 was never requested."],"failures":[],"notes":[]}`; string(text) != want || err != nil {
+	if want := `{"format":"looptape-serve","version":2,"requests":1,"rejected_requests":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"unmatched_requests":[],"sessions":["some-model"],"unused":["Response 2 was never requested."],"failures":[],"notes":[]}`; string(text) != want || err != nil {
 		t.Errorf("the report is %s, %v", text, err)
 	}
 }
