@@ -20,6 +20,9 @@ type item[T any] struct {
 }
 
 func newByName[T any](of map[string]T) ByName[T] {
+	if len(of) == 0 {
+		return nil
+	}
 	b := slices.Grow(ByName[T](nil), len(of))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		b = append(b, item[T]{name, of[name]})

@@ -85,6 +85,10 @@ type Scoring struct {
 
 // scored stores all scores of a run. A metric with two scores gets an error.
 func (r *Row) scored(scores []Score) {
+	if len(scores) == 1 && scores[0].plain() {
+		r.Scores = ByName[float64]{{validText(scores[0].Metric), scores[0].Value}}
+		return
+	}
 	values, wrong := map[string]float64{}, map[string]string{}
 	explained, graded, found := map[string]string{}, map[string]Grading{}, map[string][]string{}
 	for _, s := range scores {
@@ -111,6 +115,11 @@ func (r *Row) scored(scores []Score) {
 	}
 	r.Scores, r.Errors = newByName(values), newByName(wrong)
 	r.Explanations, r.Gradings, r.Findings = newByName(explained), newByName(graded), newByName(found)
+}
+
+// plain reports whether a score is only a valid value.
+func (s *Score) plain() bool {
+	return s.Explanation == "" && s.Grading == nil && len(s.Findings) == 0 && s.wrong(false) == nil
 }
 
 // wrong returns the reason for a missing value.

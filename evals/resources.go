@@ -17,6 +17,9 @@ type Calls struct {
 
 // callsOf counts calls by tool; nil if there are none.
 func callsOf(list []facts.Call) ByName[Calls] {
+	if len(list) == 0 {
+		return nil
+	}
 	by := map[string]Calls{}
 	for i := range list {
 		name := validText(list[i].Name)

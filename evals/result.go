@@ -74,12 +74,24 @@ func AddUnread(list []Unreadable, file string, err error) []Unreadable {
 // case and epoch, the same position, or files with the same runs without epochs) or have
 // different scorers.
 func Merge(parts ...*Result) (*Result, error) {
+	if len(parts) == 1 {
+		parts = []*Result{{parts[0].Scorers, slices.Clone(parts[0].Rows), slices.Clone(parts[0].Unreadable)}}
+	}
+	return merge(parts)
+}
+
+// merge is Merge; it changes and uses the rows of a single result.
+func merge(parts []*Result) (*Result, error) {
 	whole := &Result{}
 	n := 0
 	for _, p := range parts {
 		n += len(p.Rows)
 	}
-	whole.Rows = make([]Row, 0, n)
+	if len(parts) == 1 {
+		whole.Rows, parts[0].Rows = parts[0].Rows, nil
+	} else {
+		whole.Rows = make([]Row, 0, n)
+	}
 	for _, p := range parts {
 		if whole.Scorers = parts[0].Scorers; !slices.Equal(whole.Scorers, p.Scorers) {
 			return nil, fmt.Errorf("results with the scorers %q and %q: use the same scorers for all", whole.Scorers, p.Scorers)
@@ -87,7 +99,7 @@ func Merge(parts ...*Result) (*Result, error) {
 		whole.Rows = append(whole.Rows, p.Rows...)
 		whole.Unreadable = append(whole.Unreadable, p.Unreadable...)
 	}
-	slices.SortFunc(whole.Rows, func(a, b Row) int { return a.compare(&b) })
+	sortRows(whole.Rows)
 	whole.Rows = withoutSuperfluous(whole.Rows)
 	slices.SortFunc(whole.Unreadable, Unreadable.compare)
 	whole.Unreadable = slices.Compact(whole.Unreadable)
@@ -98,6 +110,27 @@ func Merge(parts ...*Result) (*Result, error) {
 		whole.fill()
 	}
 	return whole, nil
+}
+
+// sortRows sorts rows, which are large, by their numbers.
+func sortRows(rows []Row) {
+	order := make([]int, len(rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return rows[a].compare(&rows[b]) })
+	for i := range order {
+		first, to := rows[i], i // the cycle of places that begins here
+		for order[to] != to {
+			from := order[to]
+			order[to] = to
+			if from == i {
+				rows[to] = first
+				break
+			}
+			rows[to], to = rows[from], from
+		}
+	}
 }
 
 // withoutSuperfluous removes the rows with NoRun of cases that have another row. The rows are sorted.

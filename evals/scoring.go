@@ -20,13 +20,15 @@ type inputResult struct {
 	Result
 
 	options       *Options
+	recordedOnly  bool // the scores in the recording are all, which takes less time than a goroutine
 	skipped       bool // the input is not a recording
 	fromScoreFile bool // the rows come from a score file
 	// slots limits the goroutines that score runs, of all inputs; workers are those of this input.
 	slots   chan struct{}
 	workers sync.WaitGroup
-	// mu protects Rows and names, which several runs add to.
+	// mu protects pages, the rows of all runs so far, and names, which several runs add to.
 	mu    sync.Mutex
+	pages [][]Row
 	names interner
 	// childUsage is the usage of runs that a call of another run started, by the name of that run.
 	childUsage map[string]llm.Usage
@@ -34,8 +36,10 @@ type inputResult struct {
 
 func newInputResult(o *Options, slots chan struct{}) *inputResult {
 	p := &inputResult{options: o, slots: slots, names: interner{}, childUsage: map[string]llm.Usage{}}
+	p.recordedOnly = true
 	for _, s := range o.Scorers {
 		p.Scorers = append(p.Scorers, s.Name)
+		p.recordedOnly = p.recordedOnly && s.Scorer == nil
 	}
 	if m := o.Rows; m != nil {
 		p.Scorers = append(p.Scorers, mappingName("rows", m))
@@ -94,6 +98,10 @@ func (p *inputResult) input(ctx context.Context, in *Input) {
 			p.addUnreadable(in.Name, err)
 		}
 		p.workers.Wait()
+		if len(p.pages) > 0 {
+			p.Rows = slices.Concat(p.pages...)
+			p.pages = nil
+		}
 		if ctx.Err() == nil {
 			journal.store(key, in, p)
 		}
@@ -178,7 +186,7 @@ func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
 			p.addUnreadable(file, &importer.Error{Line: run.Line, Err: err})
 		}
 	}
-	if sizeOf(run) >= largeRun {
+	if p.recordedOnly || sizeOf(run) >= largeRun {
 		p.score(ctx, file, run, started, tags)
 		return
 	}
@@ -212,7 +220,13 @@ func (p *inputResult) score(ctx context.Context, file string, run *importer.Run,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.names.share(&row)
-	p.Rows = append(p.Rows, row)
+	const page = 1024 // rows; a list that grows would be copied again and again
+	n := len(p.pages)
+	if n == 0 || len(p.pages[n-1]) == page {
+		p.pages = append(p.pages, make([]Row, 0, min(page, 1+n*page)))
+		n++
+	}
+	p.pages[n-1] = append(p.pages[n-1], row)
 }
 
 // sizeOf estimates the memory of a run: its texts and a constant per event and part.

@@ -55,7 +55,7 @@ func Read(run *importer.Run) *Facts {
 	}
 	f.Answer = cmp.Or(run.Answer, f.Answer)
 	var last llm.FinishReason
-	if json.Unmarshal(run.Meta["finish_reason"], &last) == nil && last != "" {
+	if raw := run.Meta["finish_reason"]; raw != nil && json.Unmarshal(raw, &last) == nil && last != "" {
 		f.Finishes = append(f.Finishes, last)
 	}
 	return f

@@ -334,6 +334,9 @@ func (s *Source) errorIn(r *Run, err error) *Error {
 
 // usageOf reads tokens under their usual names, and all counts under llm's names.
 func usageOf(usage json.RawMessage) (u llm.Usage) {
+	if tree.IsNull(usage) {
+		return u
+	}
 	largest := func(names ...string) (n int64) {
 		for _, name := range names {
 			n = max(n, int64(amount(tree.Member(usage, name))))
@@ -351,6 +354,9 @@ func usageOf(usage json.RawMessage) (u llm.Usage) {
 // amount reads a number of seconds, tokens or a cost; any other value is 0.
 func amount(raw json.RawMessage) float64 {
 	const maxAmount = 1e9 // seconds fit in a Duration
+	if tree.IsNull(raw) {
+		return 0 // without the error that ParseFloat makes
+	}
 	v, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || math.IsNaN(v) || v < 0 || v > maxAmount {
 		return 0
