@@ -377,3 +377,11 @@ func TestGateDropAtItsLeast(t *testing.T) {
 		}
 	}
 }
+
+// A mean that only rounding makes smaller does not decline.
+func TestGateRounding(t *testing.T) {
+	v := evaluate(t, &evals.Gate{}, baseline(t, rowsOf(t, "a m=0.4", "a m=0.2")), rowsOf(t, "a m=0.3", "a m=0.3"))
+	if m := v.Metrics["m"]; *m.P != 1 || *m.Holm != 1 {
+		t.Errorf("got %v and %v for a difference of %v, want 1", *m.P, *m.Holm, *m.Difference)
+	}
+}

@@ -65,7 +65,7 @@ func (j *evaluation) test(m *metricResult, metric string, base, now *stats.Sampl
 	}
 	m.Test = w.Method
 	switch {
-	case j.decline(metric, *m.Difference) <= 0:
+	case j.decline(metric, *m.Difference) <= m.slack():
 		m.P = new(1.0)
 	case j.lower(metric):
 		m.P = &w.Higher
@@ -74,6 +74,9 @@ func (j *evaluation) test(m *metricResult, metric string, base, now *stats.Sampl
 	}
 	return nil
 }
+
+// slack is the rounding loss of the difference.
+func (m *metricResult) slack() float64 { return rounding * max(math.Abs(*m.Base), math.Abs(*m.New)) }
 
 // usualPower is the probability of finding [metricResult.SmallestDrop].
 const usualPower = 0.8
@@ -169,7 +172,7 @@ func (j *evaluation) locate(metric string, list []CaseChange) {
 func (j *evaluation) report(metric string, m *metricResult) error {
 	found := func(kind, format string, args ...any) { j.found(&Row{}, kind, metric, format, args...) }
 	if m.Difference != nil {
-		fall, slack := j.decline(metric, *m.Difference), rounding*max(math.Abs(*m.Base), math.Abs(*m.New))
+		fall, slack := j.decline(metric, *m.Difference), m.slack()
 		if fall >= j.Drop-slack && *m.Holm < j.alpha() { // Holm is 1 without a decline
 			found(KindDrop, "the mean of %d cases went from %.4f to %.4f, p %s", m.Pairs, *m.Base, *m.New, probability(*m.Holm))
 		}

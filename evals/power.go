@@ -118,12 +118,11 @@ func discordantShare(base, other, difference *stats.Sample) float64 {
 // paired returns the sizes of McNemar's test if this share of the cases changes.
 func (n *PowerReport) paired(cases int, changed float64, test stats.Test) (*sizes, error) {
 	s := &sizes{Cases: cases}
-	p := stats.Changing(changed, n.Difference)
-	find, ok, err := p.Detectable(cases, test)
+	find, ok, err := stats.Changing(changed, 0).Detectable(cases, test)
 	if ok {
 		s.Detectable = &find
 	}
-	if needed, err := p.CasesNeeded(test); err == nil {
+	if needed, err := stats.Changing(changed, n.Difference).CasesNeeded(test); err == nil {
 		s.Needed = &needed
 	}
 	return s, err

@@ -107,3 +107,19 @@ func TestNeedsErrors(t *testing.T) {
 	_, err = valued(1, 0, 1).Power(valued(2, 0, 1), 0.1, stats.Test{})
 	fails(t, err, `metric "m"`, "cluster")
 }
+
+// The difference that the existing cases detect does not depend on the difference to plan for.
+func TestDetectableOfExistingCases(t *testing.T) {
+	before, after := make([]float64, 40), make([]float64, 40)
+	after[0] = 1
+	for _, difference := range []float64{0.1, 0.3, 1} {
+		n, err := valued(1, before...).Power(valued(1, after...), difference, stats.Test{Alpha: 0.01})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// By the binomial distributions of changed cases and of those for the worse.
+		if got := *n.Metrics["m"].Same.Detectable; math.Abs(got-0.2181165373946783) > 1e-12 {
+			t.Errorf("%v: got %v, want 0.218117", difference, got)
+		}
+	}
+}

@@ -41,6 +41,10 @@ func (s *Sample) ClusterCR0() (Estimate, error) {
 	m := s.Mean()
 	squares := total(s.clusters, func(rows []Row) float64 {
 		residual := total(rows, func(r Row) float64 { return r.Value - m })
+		const lost = 1e-15 // part of the values that rounding loses
+		if math.Abs(residual) <= lost*total(rows, func(r Row) float64 { return math.Abs(r.Value) }) {
+			return 0
+		}
 		return residual * residual
 	})
 	return Estimate{Value: m, SE: math.Sqrt(squares) / float64(len(s.rows)), DF: c - 1}, nil

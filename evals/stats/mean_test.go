@@ -3,6 +3,7 @@ package stats_test
 import (
 	"errors"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -156,4 +157,15 @@ func TestShiftAndScale(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Clusters with equal means have no error, also if rounding makes their means differ.
+func TestEqualClusters(t *testing.T) {
+	var rows []stats.Row
+	for i, v := range []float64{0.57, 0.63, 0.33, 0.51} {
+		rows = append(rows, stats.Row{Case: strconv.Itoa(i), Cluster: strconv.Itoa(i / 3), Value: v})
+	}
+	if e := must(must(stats.New(rows))(t).Cluster())(t); e.SE != 0 {
+		t.Errorf("got the error %v, want 0", e.SE)
+	}
 }

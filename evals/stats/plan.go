@@ -82,7 +82,7 @@ func Changing(share, difference float64) PairedRates {
 // direction. With many cases that change it is that of the normal distribution (Connor, "Sample size
 // for testing differences in proportions for the paired-sample design", Biometrics 43, 1987).
 func (p PairedRates) power(n int, alpha float64) float64 {
-	discordant := p.OnlyBase + p.OnlyOther
+	discordant := min(1, p.OnlyBase+p.OnlyOther)
 	const many = 3000
 	if change := float64(n) * discordant; change > many {
 		d := math.Abs(p.OnlyBase - p.OnlyOther)
@@ -111,7 +111,13 @@ func (p PairedRates) power(n int, alpha float64) float64 {
 		if fewest == 0 {
 			continue
 		}
-		found += all.Prob(float64(k)) * distuv.Binomial{N: float64(k), P: 1 - more}.CDF(float64(fewest-1))
+		share := 1.0 // of the samples with k cases that change; gonum has none if all change
+		if discordant < 1 {
+			share = all.Prob(float64(k))
+		} else if k < n {
+			continue
+		}
+		found += share * distuv.Binomial{N: float64(k), P: 1 - more}.CDF(float64(fewest-1))
 	}
 	return min(1, found)
 }
@@ -161,8 +167,8 @@ func (p PairedRates) Detectable(n int, t Test) (difference float64, ok bool, err
 		return 0, false, nil
 	}
 	low, high := 0.0, 1.0
-	for range 30 {
-		if mid := (low + high) / 2; at(mid) < t.Power {
+	for mid := high / 2; low < mid && mid < high; mid = (low + high) / 2 {
+		if at(mid) < t.Power {
 			low = mid
 		} else {
 			high = mid

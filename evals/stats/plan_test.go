@@ -97,6 +97,16 @@ func TestPlanDetectable(t *testing.T) {
 	}
 }
 
+// TestPlanAllChange plans for cases that all change: the number for the worse is binomial.
+func TestPlanAllChange(t *testing.T) {
+	n := must(stats.Changing(1, 0.3).CasesNeeded(stats.Test{Alpha: 0.01}))(t)
+	d, ok, err := stats.Changing(1, 0).Detectable(20, stats.Test{})
+	if err != nil || n != 130 || !ok {
+		t.Errorf("got %d cases, %v, %v; want 130 and a difference", n, ok, err)
+	}
+	near(t, "difference that 20 cases find", d, 0.5974409975458173, 1e-12)
+}
+
 // TestPlannedRates draws cases with rates of a beta distribution.
 func TestPlannedRates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
