@@ -98,6 +98,7 @@ func show(t *testing.T, html string, width int64, fragment string) *tab {
 	const height = 900
 	p.must(chromedp.Do(ctx, chromedp.EmulateViewport(width, height), chromedp.Navigate(p.url+fragment)))
 	t.Cleanup(p.end)
+	p.wait(`!document.body.innerText.includes("still loading this transcript")`)
 	return p
 }
 

@@ -127,7 +127,7 @@ func TestFilter(t *testing.T) {
 	search("12.50", "pay")            // an argument
 	search("nothing is free", "book") // a result
 	search(`"table": 7`, "book")      // with characters that JSON escapes
-	same(t, "tables", []string{"Changes from base to new", "Scores of new", "Changed resources", "Changed tool calls per run", "Resources"},
+	same(t, "tables", []string{"Changes from base to new", "Scores of new", "Failures by cause", "Changed resources", "Changed tool calls per run", "Resources"},
 		eval[[]string](p, `[...document.querySelectorAll("caption")].map((e) => e.textContent)`))
 	search("as many as", "cancel", "book", "wait", "pay") // an explanation
 	search("very very", []string{}...)                    // a system prompt
@@ -255,4 +255,21 @@ func TestMany(t *testing.T) {
 	same(t, "the button is gone", true, eval[bool](p, `document.querySelector("#more").hidden`))
 	p.press(kb.Enter)
 	p.wait(`document.querySelector("#panel") && document.querySelector("#panel").innerText.includes("Answer 449")`)
+}
+
+// A page of 10,000 runs is small, and logs how long it takes to load.
+func TestSize(t *testing.T) {
+	const most = 10_000_000 // bytes
+	var runs strings.Builder
+	for i := range 10_000 {
+		answer := fmt.Sprintf("Answer %d: %s", i, strings.Repeat(fmt.Sprintf("flight %d leaves at %d:%02d, ", i*7919%997, i%24, i%60), 12))
+		runs.WriteString(run(fmt.Sprint("case ", i/4), i%4, float64(i%2), "Which flights leave on day "+fmt.Sprint(i%31)+"?", "flights", fmt.Sprintf(`{"day":%d}`, i%31), answer, answer))
+	}
+	html := made(t, "size", "runs.jsonl", runs.String(), "")
+	if len(html) > most {
+		t.Errorf("the page has %d bytes, want %d at most", len(html), most)
+	}
+	p := show(t, html, 1280, "#case=case%202499&run=3")
+	p.wait(`document.querySelector("#panel").innerText.includes("Answer 9999")`)
+	t.Logf("%d bytes, loaded in %.0f ms", len(html), eval[float64](p, `performance.getEntriesByType("navigation")[0].loadEventEnd`))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,11 +13,11 @@ import (
 	"github.com/looptape/looptape/internal/tabular"
 )
 
-// FailureTables groups the runs that failed, or that have a failed score, by cause and by tool.
+// FailureTables groups the runs that failed, or that have a failed score, by cause, by tool and by tag.
 // A group of causes has runs with the same explanation, except for quoted text, JSON and numbers. The tables
 // are empty if nothing is shared.
 func (r *Report) FailureTables(l Lists) []Table {
-	causes, tools := groups{}, map[string]*toolUse{}
+	causes, tools, tags := groups{}, map[string]*toolUse{}, map[string]*tagged{}
 	for run := range r.newRuns() {
 		failed := run.Outcome == Failed || len(run.Errors) > 0
 		for name, c := range run.Calls.All() {
@@ -25,13 +26,47 @@ func (r *Report) FailureTables(l Lists) []Table {
 			}
 			tools[name].add(c, failed)
 		}
+		for _, tag := range run.Tags {
+			if tags[tag] == nil {
+				tags[tag] = &tagged{cases: map[string]bool{}}
+			}
+			tags[tag].runs++
+			if failed {
+				tags[tag].failed++
+				tags[tag].cases[run.Case] = true
+			}
+		}
 		if failed {
 			for _, cause := range r.success.causes(run.Row) {
 				causes.add(cause, run.Case)
 			}
 		}
 	}
-	return []Table{causes.table(l), toolTable(tools, l)}
+	return []Table{causes.table(l), toolTable(tools, l), tagTable(tags, l)}
+}
+
+// tagged counts the runs of the cases with a tag, those that failed, and their cases.
+type tagged struct {
+	runs, failed int
+	cases        map[string]bool
+}
+
+// tagTable returns the tags with failed runs, the largest share first.
+func tagTable(tags map[string]*tagged, l Lists) Table {
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(tags)), func(name string) bool { return tags[name].failed == 0 })
+	slices.SortFunc(names, func(a, b string) int {
+		x, y := tags[a], tags[b]
+		return cmp.Or(cmp.Compare(y.failed*x.runs, x.failed*y.runs), tabular.Natural(a, b))
+	})
+	t := Table{Header: []string{"tag with failures", "failed runs", "failed cases"}}
+	for _, name := range names[:l.of(len(names))] {
+		of := tags[name]
+		t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%d of %d", of.failed, of.runs), strconv.Itoa(len(of.cases))})
+	}
+	if more := l.more(len(names)); more != "" {
+		t.Rows = append(t.Rows, []string{more, "", ""})
+	}
+	return t
 }
 
 // newRuns yields the runs of the result without those of the base.

@@ -23,9 +23,11 @@ func TestFailureTables(t *testing.T) {
 	violates := explained("c5", "INV-04: a call without a result", nil)
 	violates.Findings = byName(map[string][]string{"m": {"INV-04", "INV-07"}})
 	failed := map[string]evals.Calls{"book": {N: 3, Failed: 2}, "find": {N: 1}}
-	passed := row("c9", 0, scores{"m": 1})
-	passed.Calls = byName(map[string]evals.Calls{"book": {N: 1, Failed: 1}})
 	wrong := row("c7", 0, scores{}, "m")
+	passed := row("c9", 0, scores{"m": 1})
+	passed.Tags = []string{"easy", "geo"}
+	violates.Tags, wrong.Tags = []string{"geo", "hard"}, []string{"geo"}
+	passed.Calls = byName(map[string]evals.Calls{"book": {N: 1, Failed: 1}})
 	set := whole(t, explained("c10", `want "Aare", got "a \"b\" c"`, failed), explained("c2", `want "Bern", got "x"`, failed),
 		explained("c3", `/n: want {"a": [1]}, got 12.5`, map[string]evals.Calls{"find": {N: 1, Failed: 1}}),
 		explained("c4", "", nil), violates, passed, wrong)
@@ -42,6 +44,10 @@ func TestFailureTables(t *testing.T) {
 			{"book", "2", "1", "4 of 6"},
 			{"find", "1", "0", "1 of 3"},
 		}},
+		{Header: []string{"tag with failures", "failed runs", "failed cases"}, Rows: [][]string{
+			{"hard", "1 of 1", "1"},
+			{"geo", "2 of 3", "2"},
+		}},
 	}
 	rep := reported(t, set, nil)
 	if diff := cmp.Diff(all, rep.FailureTables(report.Lists{})); diff != "" {
@@ -49,6 +55,7 @@ func TestFailureTables(t *testing.T) {
 	}
 	all[0].Rows = append(all[0].Rows[:1], []string{"5 more; ask", "", "", ""})
 	all[1].Rows = append(all[1].Rows[:1], []string{"1 more; ask", "", "", ""})
+	all[2].Rows = append(all[2].Rows[:1], []string{"1 more; ask", "", ""})
 	if diff := cmp.Diff(all, rep.FailureTables(report.Lists{Max: 1, All: "ask"})); diff != "" {
 		t.Errorf("one (-want +got):\n%s", diff)
 	}

@@ -5,7 +5,7 @@ const sameAs = (e) => JSON.stringify([e.kind, e.text, e.shared, e.name, e.ran, e
 const sameCall = (e) => JSON.stringify([e.name, pretty(e.text || "") || e.text]);
 
 function besideView(c, a, b) {
-  const [left, right] = [a, b].map((r) => embedded("run-" + r.transcript));
+  const [left, right] = [a, b].map(transcriptOf);
   if (!left || !right) {
     return el("div", null, left ? null : lost(a), right ? null : lost(b));
   }

@@ -21,6 +21,8 @@ type data struct {
 	// OnlyBase and OnlyNew are the cases of one set only.
 	OnlyBase []string `json:"only_base,omitempty"`
 	OnlyNew  []string `json:"only_new,omitempty"`
+	// Chunks are the numbers of the first transcripts of the chunks.
+	Chunks []int `json:"chunks"`
 }
 
 type metric struct {
@@ -60,7 +62,7 @@ type gathered struct {
 
 // gather collects the content in an order that depends only on the runs.
 func (p *Page) gather() *gathered {
-	g := &gathered{shared: map[string]string{}}
+	g := &gathered{shared: map[string]string{}, data: data{Chunks: []int{}}}
 	summary := *p.Report.Summary
 	summary.Metrics, summary.Resources = nil, nil // shown elsewhere
 	g.Title, g.Notes, g.Summary = p.Title, p.Notes(), &summary
@@ -115,7 +117,7 @@ func (g *gathered) metrics(r *report.Report) {
 // failures returns the tables of failures that have rows.
 func failures(r *report.Report) []table {
 	list := []table{}
-	captions := []string{"Failures by cause", "Failures by tool"}
+	captions := []string{"Failures by cause", "Failures by tool", "Failures by tag"}
 	const maxGroups = 100
 	for i, t := range r.FailureTables(report.Lists{Max: maxGroups, All: "eval report --cases 0 lists all"}) {
 		if len(t.Rows) > 0 {

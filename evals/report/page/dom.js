@@ -34,6 +34,34 @@ function embedded(id) {
   return e && JSON.parse(e.textContent);
 }
 
+/* The transcripts that are decoded, by number, and the chunks that are being decoded. */
+const transcripts = new Map();
+const decoding = new Map();
+
+const transcriptOf = (r) => transcripts.get(r.transcript);
+
+/* Decodes the chunk of a transcript; false if the page is still loading it. */
+async function decode(number) {
+  const chunk = data.chunks.findLastIndex((first) => first <= number);
+  const text = embedded("chunk-" + chunk);
+  if (!text) {
+    return false;
+  }
+  if (!decoding.has(chunk)) {
+    decoding.set(chunk, inflate(text));
+    (await decoding.get(chunk)).forEach((t, i) => transcripts.set(data.chunks[chunk] + i, t));
+  }
+  await decoding.get(chunk);
+  return true;
+}
+
+/* Decodes DEFLATE in base64url to JSON. */
+async function inflate(text) {
+  const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return JSON.parse(await new Response(stream).text());
+}
+
 /* An own property of an object by an untrusted name. */
 const own = (object, name) => (object && Object.hasOwn(object, name) ? object[name] : undefined);
 

@@ -64,7 +64,7 @@ const texts = new Map();
 /* The text of a run for the search, in lower case. */
 function textOf(r) {
   if (!texts.has(r)) {
-    const t = embedded("run-" + r.transcript);
+    const t = transcriptOf(r);
     if (!t) {
       return "";
     }

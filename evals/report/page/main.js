@@ -25,9 +25,22 @@ function route() {
   byId("detail").hidden = !c;
   byId("detail").replaceChildren(...(c ? detail(c) : []));
   marks();
+  if (c) {
+    show([c.runs[view.run], c.runs[view.beside]]);
+  }
   if (was !== view.number) {
     window.scrollTo(0, 0);
     focusOn(c ? byId("case") : linkOf(was));
+  }
+}
+
+/* Shows the transcripts of runs of the open case as soon as they are decoded. */
+async function show(runs) {
+  const missing = runs.filter((r) => r && r.transcript >= 0 && !transcriptOf(r));
+  const ready = await Promise.all(missing.map((r) => decode(r.transcript)));
+  const c = data.cases[view.number];
+  if (ready.some(Boolean) && c && c.runs.some((r) => missing.includes(r))) {
+    byId("panel").replaceWith(panel(c));
   }
 }
 
@@ -47,18 +60,22 @@ function go(to) {
 const open = (i, run, beside) => go(address(data.cases[i], run, beside));
 const close = () => go("#");
 
-/* The whole of an open case. */
-function detail(c) {
+/* The open run, or two of them side by side. */
+function panel(c) {
   const r = c.runs[view.run];
   const other = c.runs[view.beside];
-  const panel = el("div", { id: "panel", role: "tabpanel", "aria-label": runName(c, r) }, other ? besideView(c, r, other) : runView(c, r));
+  return el("div", { id: "panel", role: "tabpanel", "aria-label": runName(c, r) }, other ? besideView(c, r, other) : runView(c, r));
+}
+
+/* The whole of an open case. */
+function detail(c) {
   return [
     el("p.moves", null,
       el("button", { type: "button", onclick: close }, "‹ All cases"),
       el("button", { type: "button", onclick: () => move(-1) }, "Previous"),
       el("button", { type: "button", onclick: () => move(1) }, "Next")),
     el("h2", { id: "case", tabIndex: -1 }, badge(outcomeOf(c, latest)), " ", c.name),
-    tabs(c), c.runs.length > 1 ? chooser(c) : null, panel,
+    tabs(c), c.runs.length > 1 ? chooser(c) : null, panel(c),
   ].filter(Boolean);
 }
 
@@ -157,6 +174,18 @@ function search(text) {
   byId("query").value = text;
   filter.query = text.trim().toLowerCase();
   list();
+  if (filter.query) {
+    searchAll(filter.query);
+  }
+}
+
+/* Searches again when all transcripts are decoded. */
+async function searchAll(query) {
+  const before = transcripts.size;
+  await Promise.all(data.chunks.map(decode));
+  if (transcripts.size > before && filter.query === query) {
+    list();
+  }
 }
 
 /* Light, dark, or the setting of the system, which is the default. */

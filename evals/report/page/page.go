@@ -9,6 +9,8 @@ package page
 
 import (
 	"bufio"
+	"bytes"
+	"compress/flate"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -94,6 +96,7 @@ func script() string {
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	g := p.gather()
+	chunks := g.chunks()
 	code, css := script(), plot.Style+style
 	head := strings.NewReplacer(
 		"{{title}}", plain(p.Title),
@@ -111,11 +114,41 @@ func (p *Page) Write(w io.Writer) error {
 	for _, digest := range slices.Sorted(maps.Keys(g.shared)) {
 		writeData(buf, "text-"+digest, encode(g.shared[digest]))
 	}
-	for i, said := range g.transcripts {
-		writeData(buf, fmt.Sprint("run-", i), said.json)
+	for i, text := range chunks {
+		writeData(buf, fmt.Sprint("chunk-", i), []byte(`"`+text+`"`))
 	}
 	_, _ = buf.WriteString(bottom) // Flush returns write errors
 	return buf.Flush()
+}
+
+// chunks sets the numbers of the first transcripts of the chunks, and returns the chunks: JSON arrays of
+// transcripts, compressed by DEFLATE (RFC 1951) and in base64url. The page decodes those that it shows.
+func (g *gathered) chunks() (list []string) {
+	const least = 256 << 10 // bytes of JSON
+	var text []byte
+	for i, said := range g.transcripts {
+		if text == nil {
+			g.data.Chunks = append(g.data.Chunks, i)
+			text = append(text, '[')
+		} else {
+			text = append(text, ',')
+		}
+		text = append(text, said.json...)
+		if len(text) >= least || i == len(g.transcripts)-1 {
+			list = append(list, deflated(append(text, ']')))
+			text = nil
+		}
+	}
+	return list
+}
+
+// deflated returns text compressed and in base64url.
+func deflated(text []byte) string {
+	var out bytes.Buffer
+	w, _ := flate.NewWriter(&out, flate.BestCompression) // the level is valid
+	_, _ = w.Write(text)                                 // a buffer returns no errors
+	_ = w.Close()
+	return base64.URLEncoding.EncodeToString(out.Bytes())
 }
 
 func writeData(buf *bufio.Writer, id string, data []byte) {

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"bytes"
+	"compress/flate"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -85,6 +86,26 @@ not JSON
 
 var embedded = regexp.MustCompile(`<script type="application/json" id="([^"]+)">([^<]*)</script>\n`)
 
+// decoded returns the JSON of an element: that of a chunk is compressed.
+func decoded(t interface {
+	Helper()
+	Fatal(args ...any)
+}, id, text string) []byte {
+	t.Helper()
+	if !strings.HasPrefix(id, "chunk-") {
+		return []byte(text)
+	}
+	packed, err := base64.URLEncoding.DecodeString(strings.Trim(text, `"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
 // TestData holds the data of pages, a line an element and what it holds, indented.
 func TestData(t *testing.T) {
 	for name, p := range map[string]*page.Page{
@@ -98,7 +119,7 @@ func TestData(t *testing.T) {
 			var out bytes.Buffer
 			for _, found := range embedded.FindAllStringSubmatch(written(t, p), -1) {
 				fmt.Fprintf(&out, "%s: ", found[1])
-				if err := json.Indent(&out, []byte(found[2]), "", "  "); err != nil {
+				if err := json.Indent(&out, decoded(t, found[1], found[2]), "", "  "); err != nil {
 					t.Error(err)
 				}
 				out.WriteByte('\n')
@@ -183,16 +204,17 @@ func TestForeignText(t *testing.T) {
 			}
 		}
 		type entry struct{ Kind, Text, Name, Result string }
-		var got struct{ Entries []entry }
+		var got []struct{ Entries []entry }
 		found := embedded.FindAllStringSubmatch(html, -1)
-		if strings.ContainsAny(found[0][2]+found[1][2], "\u2028\u2029<>&") {
+		chunk := decoded(t, found[1][1], found[1][2])
+		if strings.ContainsAny(found[0][2]+string(chunk), "\u2028\u2029<>&") {
 			t.Fatalf("data holds what is not escaped: %s", found)
 		}
-		if err := json.Unmarshal([]byte(found[1][2]), &got); err != nil {
+		if err := json.Unmarshal(chunk, &got); err != nil {
 			t.Fatal(err)
 		}
 		want := []entry{{Kind: "user", Text: said}, {Kind: "call", Text: args, Name: tool, Result: result}}
-		if diff := cmp.Diff(want, got.Entries); diff != "" {
+		if diff := cmp.Diff(want, got[0].Entries); diff != "" {
 			t.Fatalf("entries (-want +got):\n%s", diff)
 		}
 		var data struct{ Cases []struct{ Name string } }

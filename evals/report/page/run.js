@@ -6,13 +6,16 @@ const runName = (c, r) => {
 };
 
 function runView(c, r) {
-  const t = embedded("run-" + r.transcript);
+  const t = transcriptOf(r);
   return el("div", null, facts(r), scores(r), gradings(r), t ? transcript(t) : lost(r));
 }
 
 /* Why there is no transcript. */
 function lost(r) {
   const loading = r.transcript >= 0;
+  if (loading && typeof DecompressionStream === "undefined") {
+    return el("p.notes", null, "This browser cannot decode transcripts: it lacks DecompressionStream.");
+  }
   return el("p.notes", null, loading ? "The page is still loading this transcript." :
     "The page has no transcript of this run; see the notes at the top. Its recording: " + place(r));
 }
