@@ -48,6 +48,11 @@ func (p Policy) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, er
 	if err := checkHost(r); err != nil {
 		return nil, err
 	}
+	for _, name := range []string{"Origin", "Sec-Fetch-Site"} {
+		if len(r.Header.Values(name)) > 1 {
+			return nil, &PageError{fmt.Sprintf("the request has more than one header %s, which is refused", name)}
+		}
+	}
 	origin := r.Header.Get("Origin")
 	if err := p.checkPage(r, origin); err != nil {
 		return nil, err

@@ -94,3 +94,19 @@ func TestToken(t *testing.T) {
 		t.Errorf("without a token: %v, %v", in, err)
 	}
 }
+
+// A request with two origins is refused, whichever is first. Browsers send one.
+func TestTwoOrigins(t *testing.T) {
+	const page = "http://localhost:5173"
+	for _, h := range []http.Header{
+		{"Origin": {page, "https://evil.example"}},
+		{"Sec-Fetch-Site": {"none", "cross-site"}},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", http.NoBody)
+		r.Header = h
+		_, err := access.Policy{AllowOrigins: []string{page}}.Admit(httptest.NewRecorder(), r)
+		if _, ok := errors.AsType[*access.PageError](err); !ok {
+			t.Errorf("with %v: %v, want a PageError", h, err)
+		}
+	}
+}
