@@ -14,7 +14,7 @@ import (
 var (
 	secretEnds = endingsOf(
 		"authorization", "password", "passwd", "passphrase", "apikey", "secret", "secretkey", "accesskey", "accesskeyid", "subscriptionkey",
-		"privatekey", "accesstoken", "apitoken", "authtoken", "bearertoken", "refreshtoken", "securitytoken", "sessiontoken", "idtoken", "clientassertion", "cookie",
+		"privatekey", "accesstoken", "apitoken", "authtoken", "bearertoken", "refreshtoken", "securitytoken", "sessiontoken", "idtoken", "clientassertion", "cookie", "fastlykey",
 	)
 	// Only headers.
 	secretHeaderEnds = endingsOf("token", "functionskey", "authkey", "applicationkey", "auth", "cookie2")
@@ -24,7 +24,7 @@ var (
 	// Names that also have harmless values; only values that look random are secret.
 	halfSecretHeaderEnds = endingsOf("key", "signature")
 	halfSecretNames      = []string{"key", "sig", "assertion"}
-	halfSecretQueries    = []string{"code"}
+	halfSecretQueries    = []string{"code", "appid"}
 )
 
 // endings are words by their last byte.
@@ -111,7 +111,7 @@ func (o *Rules) secrecy(k kind, name string) secrecy {
 		field && slices.Contains(halfSecretQueries, plain),
 		!header && !field && slices.Contains(halfSecretNames, plain):
 		if !slices.Contains(opaqueIDs, plain) {
-			return secretIfRandom
+			return max(secretIfRandom, tellingSecrecy(name, plain))
 		}
 	case !slices.Contains(opaqueIDs, plain):
 		return tellingSecrecy(name, plain)

@@ -170,7 +170,7 @@ func isStrong(text string) bool { return strings.ContainsAny(text, "!#$^&*~") &&
 // isDated reports whether text is words and a number or a date at the end, such as a version.
 func isDated(text string) bool {
 	rest := strings.TrimRight(text, "0123456789.-_:TZ")
-	return rest == "" || !strings.ContainsAny(rest, "0123456789") && len(text) > len(rest) && strings.IndexByte("-_.:", text[len(rest)]) >= 0
+	return rest == "" || rest == "v" || !strings.ContainsAny(rest, "0123456789") && len(text) > len(rest) && strings.IndexByte("-_.:", text[len(rest)]) >= 0
 }
 
 // looksMixed reports whether text has letters of both cases.

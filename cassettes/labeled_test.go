@@ -1,0 +1,75 @@
+package cassettes
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/cassettes/redact"
+)
+
+// A value that words name as a secret is redacted in sentences, Markdown, HTML, command lines, and under the
+// names that some vendors use.
+func TestLabeledSecrets(t *testing.T) {
+	answer := func(text string) exchange {
+		return exchange{gotHeader: jsonType, gotBody: `{"x":` + quoted(text) + `}`}
+	}
+	ask := func(text string) exchange { return exchange{header: jsonType, body: prompt(text)} }
+	page := func(text string) exchange { return exchange{gotHeader: "Content-Type: text/html\n", gotBody: text} }
+	n := 0
+	for form, in := range map[string]func(string) exchange{
+		`invalid password '%s' for user me`:                                 answer,
+		`Incorrect API key provided: "%s".`:                                 answer,
+		`Incorrect API key provided: %s. You can find yours at example.com`: answer,
+		"the access token `%s` expired":                                     answer,
+		"the password is \"%s\"":                                            answer,
+		"| name | value |\n|---|---|\n| password | %s |\n| user | me |":     ask,
+		"| **API key** | `%s` |":                                            ask,
+		"**Password:** %s\n":                                                ask,
+		"**API key**: `%s`\n":                                               ask,
+		"mysql --password %s -u me":                                         ask,
+		`<input type="hidden" name="csrf_token" value="%s">`:                page,
+		`<INPUT value='%s' type=hidden name=authenticity_token>`:            answer,
+		`<meta name="csrf-token" content="%s">`:                             page,
+		`<input type="password" name="q" value="%s">`:                       page,
+		`<input name="q" type=password value=%s>`:                           page,
+		`<tr><th>Password</th> <td class="x"><code>%s</code></td></tr>`:     page,
+		`Fastly-Key: %s`:                                                    func(s string) exchange { return exchange{header: s + "\n"} },
+	} {
+		for _, value := range values {
+			n++
+			x := in(fmt.Sprintf(form, value))
+			if failed, onDisk := recordSecret(t, plant{make: func(string) exchange { return x }}.with(""), value, n); failed || onDisk {
+				t.Errorf("%s with %s: failed: %t, on disk: %t", form, value, failed, onDisk)
+			}
+		}
+	}
+	for _, query := range []string{"appid", "APPID"} {
+		value := "9f86d081884c7d659a2feaa0c55ad015"
+		if _, onDisk := recordSecret(t, exchange{url: endpoint + "?q=x&" + query + "=" + value}, value, 1000); onDisk {
+			t.Errorf("the value of %s is on disk", query)
+		}
+	}
+}
+
+// Text about secrets is not changed.
+func TestLabeledWordsStay(t *testing.T) {
+	for _, text := range []string{
+		"set the secret `AWS_S3_SECRET` and the API key `OPENAI_API_KEY2`", `Unexpected token 'abc12x' in JSON`, "the token `utf8mb4` and the key 'user12'",
+		"the password is 'required', the password \"correct\" and password 'v1.2.3'", "| password | string | 12 |\n| token | required |", "| max tokens | 4096a |", "| key | x86_64 |",
+		"**Tokens:** 123 **Key 2** item3 **Secret Santa** 2024", "--token-count a12b34c --password $PASS2 --auth-type oauth2 --no-password x86", "--password-file secret1.txt",
+		`<input name="password" type="password">`, `<input name="q" value="abc123">`, `<meta name="viewport" content="width=device-width2">`, `<input type=password value="">`,
+		`<td>Token</td><td>gpt4o</td><td>Password</td><td>none</td>`, `<td>Public key</td><td>Zq7pw2Lm91xC</td>`, "API keys provided: none. token provided: 3", "the page token 'q7Xz92LmPa8Kd31R'",
+		"it's the password's 'use1' of `", "|", "||", "'", "| password |", "password '", "**password**", "<input", "<input value=", "--password",
+	} {
+		got := (&redact.Rules{}).Redacted(&recording.Interaction{Response: recording.Response{Body: []byte(text)}})
+		if body := string(got.Response.Body); body != text {
+			t.Errorf("got  %s\nwant %s", body, text)
+		}
+	}
+	long := strings.Repeat("| password '", 100_000)
+	if got := (&redact.Rules{}).Redacted(&recording.Interaction{Response: recording.Response{Body: []byte(long)}}); string(got.Response.Body) != long {
+		t.Error("the long text is changed")
+	}
+}
