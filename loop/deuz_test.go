@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -199,7 +200,12 @@ func testDeuzListsAreSeparate(t *testing.T) {
 	var stepped []loop.Step
 	cfg := deuz.Fill(loop.Config{MaxSteps: 9, ClientCalls: loop.ClientRest, Tools: []loop.Tool{echo("a"), echo("b"), client}, OnStep: func(s loop.Step) { stepped = append(stepped, s) }})
 	input := []llm.Message{llm.User("go")}
-	res, err := newAgent(t, m, cfg).Run(t.Context(), loop.Input{Messages: slices.Grow(input, 10)})
+	var sent []*llm.Request // as the model gets them, not the copies of the fake model
+	seen := llm.ModelFunc(func(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+		sent = append(sent, r)
+		return m.Stream(ctx, r)
+	})
+	res, err := newAgent(t, seen, cfg).Run(t.Context(), loop.Input{Messages: slices.Grow(input, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +229,7 @@ func testDeuzListsAreSeparate(t *testing.T) {
 	toolCalls := func(name string, l []llm.ToolCall) {
 		list(name, len(l), cap(l), func() any { return l }, func() { _ = append(l, llm.ToolCall{ID: "appended"}) })
 	}
-	for i, r := range m.Requests() {
+	for i, r := range sent {
 		messages(fmt.Sprint("request ", i), r.Messages)
 	}
 	steps := func(name string, s *loop.Step) {

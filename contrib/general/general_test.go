@@ -188,6 +188,7 @@ func TestSearch(t *testing.T) {
 		row{"glob", args{"pattern": "src/?.txt"}, "src/x.txt\n"},
 		row{"glob", args{"pattern": "?.txt", "path": "src"}, "src/x.txt\n"},
 		row{"glob", args{"pattern": "*.py"}, `No file matches "*.py".`},
+		row{"glob", args{"pattern": "src"}, `No file matches "src".`}, // it is a folder
 		row{"glob", args{"pattern": "["}, `Error: "[" is not a glob`},
 		row{"tree", args{"max_depth": 1, "path": "src"}, "src/\n  b.go\n  deep/\n  x.txt\n"},
 		row{"tree", args{"path": "a.txt"}, `"a.txt" is a file, not a folder.`},
@@ -452,6 +453,8 @@ func TestWeb(t *testing.T) {
 		row{"fetch", args{"url": "http://example.org/inside"}, "~Error: "},
 		row{"fetch", args{"url": "http://example.org/round"}, "~more than 10 redirects"},
 		row{"curl", args{"url": "http://example.org/a", "method": "post", "headers": args{"X-A": "b"}, "body": "c"}, "HTTP/1.1 200 OK\nA: 1\nB: 2\nContent-Type: text/plain\n\nok"},
+		row{"curl", args{"url": "http://example.org/page"}, "~\n\n<html><head><title>T</title><script>var x</script>"}, // the body as it is
+		row{"curl", args{"url": "http://example.org/image"}, "HTTP/1.1 200 OK\nContent-Type: image/png\n\n[binary: 5 bytes]"},
 	)
 	page := call(t, made, "fetch", args{"url": "http://example.org/page"})
 	if !strings.Contains(page, "Some & words") || strings.ContainsAny(page, "<>{}") || strings.Contains(page, "var x") {

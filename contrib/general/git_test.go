@@ -185,6 +185,10 @@ func TestGitLog(t *testing.T) {
 			t.Errorf("%v: got %d lines, want %d", a, got, want)
 		}
 	}
+	newest := regexp.MustCompile(`^[0-9a-f]+ \d{4}-\d\d-\d\d \w+: the last commit\n[0-9a-f]+ \d{4}-\d\d-\d\d \w+: commit 23\n$`)
+	if got := call(t, made, "git_log", args{"count": 2}); !newest.MatchString(got) {
+		t.Errorf("got %q, want the newest commits first", got)
+	}
 	const author = "A <a@example.org> 1767323045 +0000"
 	more := "commit refs/heads/main\ncommitter " + author + "\ndata 4\nmore\nfrom refs/heads/main^0\n"
 	for range 180 {

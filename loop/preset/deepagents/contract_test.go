@@ -404,6 +404,9 @@ func TestFinanceBotDA48DA51DA52(t *testing.T) {
 	var prompts []string
 	for _, m := range slices.Concat([]*fake.Model{planModel}, searched, []*fake.Model{writeModel, verifyModel}) {
 		list := m.Requests()
+		if typed := !slices.Contains(searched, m); typed != (list[0].Settings.OutputSchema != nil) {
+			t.Errorf("the request %q has the output schema %s", list[0].Messages[0].Text(), list[0].Settings.OutputSchema)
+		}
 		prompts = append(prompts, list[0].Messages[0].Text())
 		if len(list) != 1 || len(list[0].Messages) != 1 {
 			t.Errorf("%d requests with %d messages", len(list), len(list[0].Messages))

@@ -41,7 +41,7 @@ func kinds(s *deepagents.Stream) string {
 // before and after Wait. The text is that of all steps.
 func TestStreamsDA37DA40(t *testing.T) {
 	first := calls("a")
-	first.Text = "one "
+	first.Text, first.Reasoning = "one ", "hm"
 	for _, wait := range []bool{false, true} {
 		s := execute(t, nil, []loop.Tool{tool("a", "A")}, first, text("two"))
 		if wait {
@@ -51,10 +51,10 @@ func TestStreamsDA37DA40(t *testing.T) {
 			if got := slices.Collect(s.TextStream()); !slices.Equal(got, []string{"one ", "two"}) {
 				t.Errorf("text: %q", got)
 			}
-			if got := kinds(s); got != "text-delta tool-call tool-result text-delta" {
+			if got := kinds(s); got != "reasoning text-delta tool-call tool-result text-delta" {
 				t.Errorf("parts: %s", got)
 			}
-			if got := types(s.UI(uistream.Options{})); got != "start start-step text-start text-delta text-end tool-input-start tool-input-delta tool-input-available tool-output-available finish-step start-step text-start text-delta text-end finish-step finish" {
+			if got := types(s.UI(uistream.Options{})); got != "start start-step reasoning-start reasoning-delta reasoning-end text-start text-delta text-end tool-input-start tool-input-delta tool-input-available tool-output-available finish-step start-step text-start text-delta text-end finish-step finish" {
 				t.Errorf("UI parts: %s", got)
 			}
 			res, err := s.Wait()

@@ -111,6 +111,46 @@ func TestOptionsDZ53(t *testing.T) {
 	}
 }
 
+// DZ-53, DZ-02: each option has its effect in both entry points: the tools and the tool choice are in each
+// request, two calls of three at most run together, each step is reported, and the step limit and the
+// conditions end the run. GenerateText requests buffered responses, and StreamChat streaming ones.
+func TestEachOptionDZ53(t *testing.T) {
+	for mode, entry := range map[llm.ResponseMode]func(deuz.Options) error{
+		llm.NonStreaming: func(o deuz.Options) error { _, err := deuz.GenerateText(t.Context(), o); return err },
+		llm.Streaming:    func(o deuz.Options) error { _, err := deuz.StreamChat(t.Context(), o).Usage(); return err },
+	} {
+		for _, c := range []struct {
+			max, steps int
+			stop       []loop.StopCondition
+		}{{2, 2, nil}, {9, 3, []loop.StopCondition{loop.StepCountIs(3)}}, {9, 4, []loop.StopCondition{loop.StepCountIs(5)}}} {
+			clock, reported := fake.NewClock(), 0
+			begun := clock.Now()
+			m := &fake.Model{Clock: clock, Responses: []fake.Response{calls("1", "a", "b", "bad"), calls("2", "a"), calls("3", "a"), says("x")}}
+			own := tools(nil)
+			for i := range own {
+				own[i].Run = func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+					return loop.TextOutput("x"), clock.Sleep(ctx, time.Second)
+				}
+			}
+			choice := llm.ToolChoice{Mode: llm.ChooseTool, Name: "a"}
+			if err := entry(deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{
+				Tools: own, ToolChoice: choice, MaxSteps: c.max, StopWhen: c.stop, Concurrency: 2, Clock: clock, OnStep: func(loop.Step) { reported++ },
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			want := min(c.steps+1, 4) // seconds: two for the first step
+			if took := clock.Now().Sub(begun); reported != c.steps || took != time.Duration(want)*time.Second {
+				t.Errorf("%s, %+v: %d steps in %v", mode, c, reported, took)
+			}
+			for i, r := range m.Requests() {
+				if r.ResponseMode != mode || r.ToolChoice != choice || len(r.Tools) != len(own) || r.Messages[0].Text() != "go" {
+					t.Errorf("%s, %+v: the request %d is %+v", mode, c, i, r)
+				}
+			}
+		}
+	}
+}
+
 // DZ-54, DZ-32: an invalid option is an error of GenerateText. StreamChat returns a stream that
 // begins with step-start and ends with the error, and both awaitables fail with it. The model is
 // not called.
