@@ -244,7 +244,11 @@ func TestDA48Pipeline(t *testing.T) {
 	})
 	write := orchestrate.Then(func(_ context.Context, found []string) (string, error) { return strings.Join(found, "+"), nil }, ask("write", "report"))
 	pipeline := orchestrate.Then(orchestrate.Then(plan, orchestrate.Parallel(clock, ask("search", "found"))), orchestrate.Then(write, ask("verify", "ok")))
+	begin := clock.Now()
 	got, err := pipeline(t.Context(), "question")
+	if took := clock.Now().Sub(begin); took != 4*time.Millisecond { // one for each agent, and for both searches together
+		t.Errorf("took %v", took)
+	}
 	if err != nil || got != "a>found+b>found>report>ok" {
 		t.Errorf("got %q, %v", got, err)
 	}

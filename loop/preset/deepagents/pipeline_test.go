@@ -7,14 +7,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
-	"github.com/looptape/looptape/loop/orchestrate"
 	"github.com/looptape/looptape/loop/preset/deepagents"
 	"github.com/looptape/looptape/trace"
 )
@@ -71,17 +69,14 @@ func TestPipelineDA48(t *testing.T) {
 	for _, failing := range []bool{false, true} {
 		var order []string
 		var mu sync.Mutex
-		clock := fake.NewClock()
-		begun := clock.Now()
 		step := func(a *deepagents.Agent, input string) (*deepagents.Result, error) {
 			mu.Lock()
 			order = append(order, a.Name)
 			mu.Unlock()
-			return deepagents.Generate(t.Context(), a, loop.Prompt(input), nil, &deepagents.Options{Loop: loop.Config{Clock: clock}})
+			return deepagents.Generate(t.Context(), a, loop.Prompt(input), nil, nil)
 		}
 		lookUp := loop.Tool{Name: "look_up", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) { return loop.TextOutput("x"), ctx.Err() }}
-		found := &fake.Model{Clock: clock, Responses: []fake.Response{calls("look_up"), text("found")}, IsolateConversations: true}
-		found.Responses[0].Delay = time.Second
+		found := &fake.Model{Responses: []fake.Response{calls("look_up"), text("found")}, IsolateConversations: true}
 		if failing {
 			found.Responses[1] = fake.Response{Error: &fake.Failure{Status: 400, Message: "no search"}}
 		}
@@ -97,13 +92,10 @@ func TestPipelineDA48(t *testing.T) {
 			if _, err := shape.Read(res.Text, &p); err != nil {
 				return "", err
 			}
-			results, err := orchestrate.Parallel(clock, func(_ context.Context, q string) (string, error) {
+			results, err := join(p.Searches, func(q string) (string, error) {
 				res, err := step(searcher, "Search: "+q)
 				return q + " " + res.Text, err
-			})(t.Context(), p.Searches)
-			if took := clock.Now().Sub(begun); took != time.Second {
-				t.Errorf("the parallel searches of one second each took %v", took)
-			}
+			})
 			if err != nil {
 				return "", err
 			}

@@ -113,7 +113,7 @@ func TestOptionsDZ53(t *testing.T) {
 
 // DZ-53, DZ-02: each option has its effect in both entry points: the tools and the tool choice are in each
 // request, two calls of three at most run together, each step is reported, and the step limit and the
-// conditions end the run. GenerateText requests buffered responses, and StreamChat streaming ones.
+// conditions end the run. GenerateText requests non-streaming responses, and StreamChat streaming ones.
 func TestEachOptionDZ53(t *testing.T) {
 	for mode, entry := range map[llm.ResponseMode]func(deuz.Options) error{
 		llm.NonStreaming: func(o deuz.Options) error { _, err := deuz.GenerateText(t.Context(), o); return err },
