@@ -28,8 +28,8 @@ func (s *Sample) Wilson(level float64) (Interval, error) {
 // ClusterWilson returns Wilson's interval of the mean over cases ([Sample.CaseMeans]) with the
 // effective number of trials 1+p̂(1−p̂)/SE². SE is the standard error of the case means by
 // [Sample.Cluster], times the ratio of the quantiles of Student's t with C−1 degrees of freedom
-// and with that number less 1, if it is above 1. Where all scores are 0 or 1, it is at most the number of
-// runs. The method is
+// and with that number less 1, if it is above 1. Where all scores are 0 or 1, the number without the ratio
+// is at most that of the runs. The method is
 // that of Korn & Graubard ("Confidence intervals for proportions with small expected number of
 // positive counts estimated from survey data", Survey Methodology 24, 1998), used in Wilson's
 // interval as by Franco, Little, Louis & Slud ("Comparative study of confidence intervals for
