@@ -27,7 +27,7 @@ type Cassette struct {
 
 	mu         sync.Mutex
 	closed     bool
-	file       *tape.File         // of a replay
+	file       *tape.File         // of a replay, or what a recording keeps
 	index      *match.Index       // of the file
 	incomplete error              // of a replay
 	journal    *tape.Journal      // of a recording
@@ -48,7 +48,7 @@ type Cassette struct {
 // complete interactions of an interrupted recording; Incomplete then returns an error. For
 // a recording, the file need not exist. Open returns [ErrLocked] if another recording is in
 // progress, and an [*IncompleteError] if it would overwrite an interrupted one. Convert or
-// remove that first.
+// remove that first, or continue it with [Options.Keep].
 func Open(path string, opts *Options) (*Cassette, error) {
 	if opts == nil || opts.Mode == "" || opts.Mode == Replay {
 		f, err := Load(path)
@@ -66,7 +66,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 		}
 		h := recording.Metadata{Recorded: o.now(), Recorder: o.Recorder, Match: o.matching().Name(), Upstreams: o.Upstreams}
 		c.metadata, _ = o.ScrubbedMetadata(h)
-		c.journal, err = tape.CreateJournal(path, c.metadata)
+		err = c.startJournal()
 	case Passthrough:
 	default:
 		err = fmt.Errorf("cassettes: unknown mode %q: want replay, record or passthrough", o.Mode)
@@ -99,6 +99,9 @@ func (c *Cassette) RoundTrip(r *http.Request) (*http.Response, error) {
 		withoutSession(out.Header)
 		return c.opts.transport().RoundTrip(out)
 	case Record:
+		if c.index != nil {
+			return c.replayKept(r)
+		}
 		return c.record(r)
 	case Replay:
 	}
@@ -126,7 +129,8 @@ func (e *UnusedError) Error() string {
 }
 
 // Abandon discards a recording and keeps the old file, or ends a replay without an error
-// for unused interactions.
+// for unused interactions. It leaves the interactions of a recording with [Options.Keep] in its
+// journal.
 func (c *Cassette) Abandon() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,6 +139,9 @@ func (c *Cassette) Abandon() error {
 		return nil
 	}
 	c.closed = true
+	if c.opts.Keep != nil {
+		return c.journal.Leave()
+	}
 	return c.journal.Remove()
 }
 

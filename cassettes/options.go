@@ -43,6 +43,11 @@ type Options struct {
 	Transport http.RoundTripper
 	// Recorder is the name of the recording program.
 	Recorder string
+	// Keep are recordings that a recording contains from its beginning: it responds to their requests
+	// without the network, once per interaction. It does not keep failed requests and responses with a
+	// status other than 2xx. With the journal of an interrupted recording of the same cassette, it
+	// continues that recording, and [Cassette.Abandon] leaves the journal.
+	Keep []*File
 
 	// Session returns the session of a request. A replay isolates sessions from each other.
 	// nil means the value of the header [SessionHeader].

@@ -30,6 +30,11 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.play(r, i, begun)
+}
+
+// play responds with an interaction.
+func (c *Cassette) play(r *http.Request, i int, begun time.Time) (*http.Response, error) {
 	from, events, err := c.file.Answer(i)
 	if err != nil {
 		return nil, err
@@ -48,28 +53,34 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 	return c.opts.answer(r, from, events), nil
 }
 
-// find uses the interaction that answers a request. A request that was recorded unchanged
-// contains no secret and needs no redaction.
+// find uses the interaction that answers a request, or returns a [*MissError].
 func (c *Cassette) find(session string, r recording.Request) (int, error) {
+	i, clean := c.lookUp(session, r)
+	if i < 0 {
+		return 0, c.miss(session, clean)
+	}
+	return i, nil
+}
+
+// lookUp uses the interaction that answers a request. Without one it returns -1 and the redacted
+// request. A request that was recorded unchanged contains no secret and needs no redaction.
+func (c *Cassette) lookUp(session string, r recording.Request) (i int, clean recording.Request) {
 	if i := c.index.TakeSame(session, &r); i >= 0 {
 		c.memory.Notice(r.Header)
-		return i, nil
+		return i, r
 	}
 	r = withOwnHeader(r) // redactors may change it
-	clean := c.memory.Redacted(&recording.Interaction{Request: r}).Request
+	clean = c.memory.Redacted(&recording.Interaction{Request: r}).Request
 	if i := c.index.Take(session, &clean); i >= 0 {
-		return i, nil
+		return i, clean
 	}
 	if i := c.index.Take(session, &c.memory.RedactedAll(&recording.Interaction{Request: r}).Request); i >= 0 {
-		return i, nil
+		return i, clean
 	}
 	if i := c.index.TakeByPlaceholder(session, &clean); i >= 0 {
-		return i, nil
+		return i, clean
 	}
-	if i := c.index.TakeRedacted(session, &clean, c.opts.Redacted); i >= 0 {
-		return i, nil
-	}
-	return 0, c.miss(session, clean)
+	return c.index.TakeRedacted(session, &clean, c.opts.Redacted), clean
 }
 
 // recordedFailure is a recorded failure.

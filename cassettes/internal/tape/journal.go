@@ -53,7 +53,10 @@ type Journal struct {
 	file     *os.File
 	size     int64   // bytes written
 	frames   []frame // in the order in which they ended
+	kept     int     // number of frames that are not in the file
 	answered bool    // at least one has a response
+	// interrupted is true if the journal continues one with interactions.
+	interrupted bool
 	err      error   // of the first failed write
 }
 
@@ -64,6 +67,13 @@ func frameLine(size int64, sum uint32) []byte {
 // CreateJournal starts a recording. It returns an error if an unfinished journal has
 // interactions.
 func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
+	return ContinueJournal(path, h, nil, 0)
+}
+
+// ContinueJournal starts a recording that begins with the interactions of kept; nil means none. An
+// unfinished journal with interactions is an error unless their number is interrupted. Then kept
+// contains what is needed of them, and they stay in the journal until it is closed.
+func ContinueJournal(path string, h recording.Metadata, kept *File, interrupted int) (*Journal, error) {
 	if err := atomicfile.Check(path); err != nil {
 		return nil, err
 	}
@@ -84,17 +94,33 @@ func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
 		_ = f.Close() // nothing was written
 		return nil, fmt.Errorf("%s: %w", path, ErrLocked)
 	}
-	if err := resetJournal(f); err != nil {
-		return nil, errors.Join(err, f.Close())
+	err = j.begin(interrupted)
+	if err == nil && j.size == 0 {
+		j.write(metadataText(h))
 	}
-	if j.write(metadataText(h)); j.err != nil {
-		return nil, errors.Join(j.err, f.Close())
+	j.keep(kept)
+	if err := errors.Join(err, j.err); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return j, nil
 }
 
-// resetJournal empties a journal without interactions and removes the file of a killed Close.
-func resetJournal(f *os.File) error {
+// keep adds the interactions of a file in memory, which is not written.
+func (j *Journal) keep(f *File) {
+	if f == nil {
+		return
+	}
+	from := bytes.NewReader(f.text)
+	for i, e := range f.entries {
+		j.frames = append(j.frames, frameOf(i+1, f.text[e.from:e.to], from, int64(e.from)))
+	}
+	j.kept, j.answered = len(j.frames), true
+}
+
+// begin empties a journal without interactions, or moves to the end of an interrupted one. It
+// removes the file of a killed Close.
+func (j *Journal) begin(interrupted int) error {
+	f := j.file
 	text, err := io.ReadAll(f)
 	if err != nil {
 		return err
@@ -108,12 +134,15 @@ func resetJournal(f *os.File) error {
 		if err == nil && left.Len() > 0 {
 			err = left.incomplete
 		}
+		if end, ok := errors.AsType[*recording.IncompleteError](err); ok && end.Complete == interrupted {
+			j.size, j.interrupted, err = int64(len(text)-end.TrailingBytes), true, nil
+		}
 		if err != nil {
 			return fmt.Errorf("%w; keep it by looptape cassette convert %s -o FILE, or do without it, and remove it before the next recording", err, f.Name())
 		}
 	}
-	_, err = f.Seek(0, io.SeekStart)
-	err = errors.Join(err, f.Truncate(0))
+	_, err = f.Seek(j.size, io.SeekStart)
+	err = errors.Join(err, f.Truncate(j.size))
 	if failed := os.Remove(f.Name() + newSuffix); !errors.Is(failed, fs.ErrNotExist) {
 		err = errors.Join(err, failed)
 	}
@@ -200,6 +229,16 @@ func hasResponses(path string) bool {
 func (j *Journal) Remove() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.discard()
+}
+
+// Leave closes the journal, and removes it if it has no interaction.
+func (j *Journal) Leave() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.interrupted || len(j.frames) > j.kept {
+		return j.file.Close()
+	}
 	return j.discard()
 }
 
