@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
+	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
@@ -20,10 +21,11 @@ type graded struct {
 	*testing.T
 
 	dir, url string
-	requests atomic.Int32
-	// most is the number of requests that succeed; the handler over answers others.
-	most atomic.Int32
-	over http.HandlerFunc
+
+	mu             sync.Mutex
+	requests, good int              // numbers of requests, and of those with a grade
+	most           int              // the number of requests that get a grade
+	over           http.HandlerFunc // answers other requests
 }
 
 // gradedSuite has two scorers with a grader, one of which takes two samples.
@@ -38,7 +40,7 @@ scorers:
 func newGraded(t *testing.T) *graded {
 	t.Helper()
 	g := &graded{T: t, dir: t.TempDir()}
-	g.most.Store(1000)
+	g.limit(1000, nil)
 	server := httptest.NewServer(g)
 	t.Cleanup(server.Close)
 	g.url = server.URL
@@ -54,17 +56,39 @@ func gradedRow(name, answer string) string {
 
 // ServeHTTP grades an answer with "good" in it as a pass.
 func (g *graded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if g.requests.Add(1) > g.most.Load() {
-		g.over(w, r)
+	body, _ := io.ReadAll(r.Body) // a request without its end is not one of a grader
+	g.mu.Lock()
+	g.requests++
+	over := g.over
+	if g.good < g.most {
+		g.good++
+		over = nil
+	}
+	g.mu.Unlock()
+	if over != nil {
+		over(w, r)
 		return
 	}
-	body, _ := io.ReadAll(r.Body)
 	grade := "fail"
 	if strings.Contains(string(body), "good ") {
 		grade = "pass"
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = fmt.Fprintf(w, `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"{\"grade\":\"%s\"}"}}],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}`, grade)
+}
+
+// limit sets the number of requests that get a grade, and the handler of others.
+func (g *graded) limit(most int, over http.HandlerFunc) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.most, g.over = most, over
+}
+
+// counts returns the number of requests, and of those with a grade.
+func (g *graded) counts() (requests, good int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.requests, g.good
 }
 
 func (g *graded) write(name, text string) {
@@ -81,9 +105,10 @@ func (g *graded) path(name string) string { return filepath.Join(g.dir, name) }
 func (g *graded) score(args ...string) (status cli.Status, requests int, out, err string) {
 	g.Helper()
 	w, stdout, stderr := clitest.Terminal(map[string]string{"NO_COLOR": "1", "OPENAI_API_KEY": "key-of-the-test", "OPENAI_BASE_URL": g.url})
-	before := g.requests.Load()
+	before, _ := g.counts()
 	status = execute(append([]string{"eval", "score"}, append(args, g.path("eval.yaml"))...), w)
-	return status, int(g.requests.Load() - before), stdout.String(), strings.ReplaceAll(stderr.String(), g.dir+string(filepath.Separator), "")
+	after, _ := g.counts()
+	return status, after - before, stdout.String(), strings.ReplaceAll(stderr.String(), g.dir+string(filepath.Separator), "")
 }
 
 // TestEvalRecordUnreadable checks that input that cannot be scored is found before the first request.
@@ -105,5 +130,82 @@ func TestEvalRecordUnreadable(t *testing.T) {
 				t.Errorf("got the files %q, want none", left)
 			}
 		})
+	}
+}
+
+// whole returns the score file of one recording of all responses, which is removed.
+func (g *graded) whole(want int) string {
+	g.Helper()
+	status, requests, _, said := g.score("--record", "-o", g.path("whole"))
+	if status != cli.OK || requests != want {
+		g.Fatalf("a whole recording: got status %d, %d requests and %q, want 0 and %d requests", status, requests, said, want)
+	}
+	if err := os.Remove(g.path("grader.tape")); err != nil {
+		g.Fatal(err)
+	}
+	return g.read("whole")
+}
+
+func (g *graded) read(name string) string {
+	g.Helper()
+	text, err := os.ReadFile(g.path(name))
+	if err != nil {
+		g.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestEvalRecordMissing checks that a recording after failed requests asks only for their responses, one
+// after a changed answer only for its grades, and that the scores are those of a whole recording.
+func TestEvalRecordMissing(t *testing.T) {
+	for failed := 1; failed <= 8; failed++ {
+		g := newGraded(t)
+		whole := g.whole(9)
+		g.limit(9+9-failed, func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "overloaded", http.StatusServiceUnavailable)
+		})
+		if status, _, _, said := g.score("--record"); status != cli.Failed {
+			t.Errorf("%d failed requests: got status %d, want 1: %s", failed, status, said)
+		}
+		g.limit(1000, nil)
+		f, err := cassettes.ReadFile(g.path("grader.tape"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		good := 0
+		for x, err := range f.All() {
+			if err == nil && x.Response.Status == http.StatusOK {
+				good++
+			}
+		}
+		for _, want := range []int{9 - good, 0} {
+			if status, requests, _, said := g.score("--record", "missing", "-o", g.path("scores")); status != cli.OK || requests != want {
+				t.Errorf("%d failed requests: got status %d, %d requests and %q, want 0 and %d requests", failed, status, requests, said, want)
+			}
+			if got := g.read("scores"); got != whole {
+				t.Errorf("%d failed requests: got the scores %s, want %s", failed, got, whole)
+			}
+		}
+		if status, requests, _, said := g.score(); status != cli.OK || requests != 0 {
+			t.Errorf("a replay: got status %d, %d requests and %q, want 0 and no request", status, requests, said)
+		}
+		g.write("2.jsonl", gradedRow("c", "bad"))
+		if status, requests, _, said := g.score("--record=missing"); status != cli.OK || requests != 3 {
+			t.Errorf("a changed answer: got status %d, %d requests and %q, want 0 and 3 requests", status, requests, said)
+		}
+		if status, requests, _, said := g.score("--record"); status != cli.OK || requests != 9 {
+			t.Errorf("all again: got status %d, %d requests and %q, want 0 and 9 requests", status, requests, said)
+		}
+	}
+}
+
+// TestEvalRecordMode checks the values of --record.
+func TestEvalRecordMode(t *testing.T) {
+	g := newGraded(t)
+	if status, requests, _, said := g.score("--record=new"); status != cli.Usage || requests != 0 || !strings.Contains(said, `--record "new": want all or missing`) {
+		t.Errorf("got status %d, %d requests and %q, want an error", status, requests, said)
+	}
+	if status, requests, _, said := g.score("--record", "--resume", "-o", g.path("scores")); status != cli.Usage || requests != 0 || !strings.Contains(said, "remove --resume") {
+		t.Errorf("got status %d, %d requests and %q, want an error", status, requests, said)
 	}
 }

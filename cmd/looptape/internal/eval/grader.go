@@ -30,10 +30,13 @@ type graders struct {
 	w             *cli.World
 	folder        string // of their files
 	recordCommand string // the command that records them
-	record        bool   // whether to call the providers and record the responses
+	// missingCommand is the command that records what a cassette does not contain; empty means
+	// recordCommand.
+	missingCommand string
+	record        recordMode
 	// plan, if not nil, counts the requests; no request is sent and no cassette opened.
 	plan *recordingPlan
-	// tapes are the cassettes by their full path; nil for one that is not opened.
+	// tapes are the cassettes by their full path; nil for one that is not opened, and for a journal.
 	tapes map[string]*cassettes.Cassette
 }
 
@@ -73,8 +76,8 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 	x := codecs()[at]
 	base := cmp.Or(s.BaseURL, x.base)
 	key := cli.AnyKey
-	opts := &cassettes.Options{AllowUnused: true, RecordCommand: g.recordCommand}
-	if g.record {
+	opts := &cassettes.Options{AllowUnused: true, RecordCommand: cmp.Or(g.missingCommand, g.recordCommand)}
+	if g.record != "" {
 		var err error
 		if key, err = g.live(&x, base, opts); err != nil {
 			return nil, err
@@ -129,10 +132,16 @@ func (g *graders) tape(file string, opts *cassettes.Options) (*cassettes.Cassett
 	if tape := g.tapes[name]; tape != nil {
 		return tape, nil
 	}
+	if opts.Mode == cassettes.Record {
+		var err error
+		if opts.Keep, err = g.kept(file); err != nil {
+			return nil, err
+		}
+	}
 	tape, err := cassettes.Open(file, opts)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("%w: record it with %s", err, opts.RecordCommand)
+		return nil, fmt.Errorf("%w: record it with %s", err, g.recordCommand)
 	case err != nil:
 		return nil, err
 	}
@@ -144,10 +153,11 @@ func (g *graders) add(name string, tape *cassettes.Cassette) {
 	if g.tapes == nil {
 		g.tapes = map[string]*cassettes.Cassette{}
 	}
-	g.tapes[name] = tape
+	g.tapes[name], g.tapes[cassettes.JournalPath(name)] = tape, nil
 }
 
-// close closes the cassettes. A new recording replaces the file unless failed is an error.
+// close closes the cassettes. A new recording replaces the file unless failed is an error; then it
+// stays in its journal, and the same command continues it.
 func (g *graders) close(failed error) error {
 	errs := []error{failed}
 	for _, tape := range g.tapes {

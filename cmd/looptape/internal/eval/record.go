@@ -6,14 +6,71 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
+
+// recordMode is the value of the flag --record. The zero value sends no request.
+type recordMode string
+
+// Modes of recording.
+const (
+	recordAll     recordMode = "all"     // asks for all responses
+	recordMissing recordMode = "missing" // asks for those that the cassette does not contain
+)
+
+// of adds the flag --record.
+func (m *recordMode) of(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar((*string)(m), "record", "", "send requests to the grading models and record the responses: `all`, or those missing in the cassette; needs their keys")
+	f.Lookup("record").NoOptDefVal = string(recordAll)
+}
+
+// parse checks the value. The flag has a default value, so that pflag takes the word after it as an
+// argument; a suite has no other argument.
+func (m *recordMode) parse(args []string) ([]string, error) {
+	isMode := func(arg string) bool { return arg == string(recordAll) || arg == string(recordMissing) }
+	if at := slices.IndexFunc(args, isMode); *m == recordAll && at >= 0 && len(args) > 1 {
+		*m = recordMode(args[at])
+		args = slices.Delete(slices.Clone(args), at, at+1)
+	}
+	if *m != "" && !isMode(string(*m)) {
+		return nil, fmt.Errorf("--record %q: want all or missing", *m)
+	}
+	return args, nil
+}
+
+// kept returns the recordings whose responses a recording into a cassette does not ask for again:
+// the journal of an interrupted recording, and with recordMissing the cassette.
+func (g *graders) kept(file string) ([]*cassettes.File, error) {
+	list := []*cassettes.File{}
+	if g.record == recordMissing {
+		f, err := cassettes.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%w; --record=all records it again", err)
+		}
+		if err == nil {
+			list = append(list, f)
+		}
+	}
+	f, err := cassettes.Load(file) // an unreadable journal is an error of opening the cassette
+	if err == nil && f.Incomplete() != nil && f.Len() > 0 {
+		if g.plan == nil {
+			journal := cassettes.JournalPath(file)
+			g.w.Warn("%s: continuing an interrupted recording with %s: remove the file to begin again", journal, cli.Count(f.Len(), "response"))
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
 
 // recordingPlan counts what a recording of graders needs, before any request.
 type recordingPlan struct {
@@ -46,9 +103,9 @@ func (plannedModel) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, e
 
 // planRecording reads the runs once without a request. It returns the errors of [evals.Merge],
 // and prints unreadable records.
-func planRecording(w *cli.World, c *cobra.Command, args []string, flags *rowFlags) error {
+func planRecording(w *cli.World, c *cobra.Command, args []string, flags *rowFlags, mode recordMode) error {
 	p := &recordingPlan{}
-	set, err := flags.set(w, args, graders{record: true, plan: p})
+	set, err := flags.set(w, args, graders{record: mode, plan: p})
 	if err != nil {
 		return err
 	}

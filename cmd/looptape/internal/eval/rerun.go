@@ -72,7 +72,10 @@ a program or the model failed; 2 if a record could not be read.`,
 	cli.OutputFlag(c, &v.output, "output", "trace `file` for the reruns")
 	v.format = cli.FormatFlag(c, "table", "json", "jsonl")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		v.models = graders{w: w, recordCommand: v.recordCommand(args), record: v.recording}
+		v.models = graders{w: w, recordCommand: v.recordCommand(args)}
+		if v.recording {
+			v.models.record = recordAll
+		}
 		return v.run(c.Context(), args)
 	}
 	return c

@@ -66,6 +66,8 @@ func scoreTo(w *cli.World, c *cobra.Command, set *runSet, name string, resume bo
 	switch {
 	case stopped && resume:
 		err = fmt.Errorf("scoring stopped; the scores of %s are kept. Continue with:\n  %s", cli.Count(going.Kept(), "file"), commandLine(c))
+	case stopped && set.graders.record != "":
+		err = fmt.Errorf("scoring stopped; the recorded responses are kept. Continue with:\n  %s", commandLine(c))
 	case stopped:
 		err = errors.New("scoring stopped without a result: use --resume and -o to be able to continue")
 	}

@@ -37,7 +37,9 @@ A grading model uses the cassette that the suite names, and never the network.
 With --record, score sends requests with the key in the environment
 (OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY) and replaces the cassette.
 It reads all runs first: if a record cannot be read or a run occurs twice, it
-sends no request.
+sends no request. After an interruption the same command asks only for the
+rest. --record missing asks only for what the cassette does not contain, such as
+the grades of a changed answer, and for what failed.
 
 --resume stores the scores of each finished file in FILE.resume until the score
 file is complete. After an interruption the same command continues there. It
@@ -52,24 +54,27 @@ scores a changed file again.
 	format := cli.FormatFlag(c, "table", "json", "jsonl")
 	var out string
 	cli.OutputFlag(c, &out, "output", "score `file` to write")
-	record := c.Flags().Bool("record", false, "send requests to the grading models and record the responses; needs their keys")
+	var record recordMode
+	record.of(c)
 	resume := c.Flags().Bool("resume", false, "continue an interrupted command; needs -o")
 	seed := seedFlag(c)
 	var flags rowFlags
 	flags.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if *record && *resume {
-			return errors.New("--record replaces the cassettes and cannot continue: remove --resume")
-		}
-		if *record {
-			if flags.tag != "" {
-				return errors.New("--record records the responses for all cases: remove --tag")
-			}
-			if err := planRecording(w, c, args, &flags); err != nil {
+		args, err := record.parse(args)
+		switch {
+		case err != nil:
+			return err
+		case record != "" && *resume:
+			return errors.New("--record continues an interrupted recording by itself: remove --resume")
+		case record != "" && flags.tag != "":
+			return errors.New("--record records the responses for all cases: remove --tag")
+		case record != "":
+			if err := planRecording(w, c, args, &flags, record); err != nil {
 				return err
 			}
 		}
-		set, err := flags.set(w, args, graders{record: *record})
+		set, err := flags.set(w, args, graders{record: record})
 		if err != nil {
 			return err
 		}

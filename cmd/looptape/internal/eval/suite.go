@@ -50,7 +50,9 @@ func setOf(w *cli.World, names []string, rows *importer.Mapping, g graders, flag
 		return nil, fmt.Errorf("%s: the suite has its own key rows: remove the flags for rows", names[0])
 	}
 	set.folder = filepath.Dir(names[0])
-	set.graders.folder, set.graders.recordCommand = set.folder, "looptape eval score --record "+cli.ShellLine(names[0])
+	set.graders.folder = set.folder
+	set.graders.recordCommand = "looptape eval score --record " + cli.ShellLine(names[0])
+	set.graders.missingCommand = "looptape eval score --record=missing " + cli.ShellLine(names[0])
 	maker := scorers.Maker{Folder: set.folder, Files: os.DirFS(set.folder), Environ: flags.environ(w), Variables: flags.programs.names, Grader: set.graders.open}
 	parse := parseFunc(maker.Parse)
 	if g.plan != nil {
@@ -136,7 +138,7 @@ func scoreSet(ctx context.Context, w *cli.World, set *runSet) (*evals.Result, er
 	return r, nil
 }
 
-// inputs returns the files of a set except the cassettes of its graders.
+// inputs returns the files of a set except the cassettes of its graders and their journals.
 func inputs(w *cli.World, set *runSet) ([]evals.Input, error) {
 	files, _, err := w.Gather(set.names)
 	if err != nil {
