@@ -209,3 +209,30 @@ func TestEvalRecordMode(t *testing.T) {
 		t.Errorf("got status %d, %d requests and %q, want an error", status, requests, said)
 	}
 }
+
+// TestEvalRecordCost checks the estimate before a recording and the tokens after it.
+func TestEvalRecordCost(t *testing.T) {
+	g := newGraded(t)
+	for _, c := range []struct {
+		mode string
+		want []string
+	}{
+		{"all", []string{"--record: 9 requests to m, about ", "which cost ", "; the output is not estimated\n", "--record: m used 900 input and 90 output tokens, which cost 0.01125\n"}},
+		{"missing", []string{"--record: 0 requests to m, about 0 input tokens (a token is 4 characters), which cost 0;", "--record: m used 0 input and 0 output tokens, which cost 0\n"}},
+		{"all", []string{"--record: 9 requests to m, ", "--record: m used 900 input and 90 output tokens, "}},
+	} {
+		status, _, _, said := g.score("--record="+c.mode, "--price", "m=10,25")
+		for _, want := range c.want {
+			if status != cli.OK || !strings.Contains(said, want) {
+				t.Errorf("%s: got status %d and %q, want %q", c.mode, status, said, want)
+			}
+		}
+	}
+	g.write("2.jsonl", gradedRow("c", "bad"))
+	if _, _, _, said := g.score("--record=missing"); !strings.Contains(said, "--record: 3 requests to m, ") || !strings.Contains(said, "--record: m used 300 input and 30 output tokens\n") {
+		t.Errorf("a changed answer: got %q, want 3 requests and their tokens", said)
+	}
+	if status, requests, _, said := g.score("--record", "--price", "m=1"); status != cli.Usage || requests != 0 || !strings.Contains(said, "want MODEL=INPUT,OUTPUT") {
+		t.Errorf("got status %d, %d requests and %q, want an error", status, requests, said)
+	}
+}

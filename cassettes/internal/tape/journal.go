@@ -57,7 +57,7 @@ type Journal struct {
 	answered bool    // at least one has a response
 	// interrupted is true if the journal continues one with interactions.
 	interrupted bool
-	err      error   // of the first failed write
+	err         error // of the first failed write
 }
 
 func frameLine(size int64, sum uint32) []byte {

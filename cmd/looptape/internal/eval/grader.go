@@ -33,9 +33,11 @@ type graders struct {
 	// missingCommand is the command that records what a cassette does not contain; empty means
 	// recordCommand.
 	missingCommand string
-	record        recordMode
+	record         recordMode
 	// plan, if not nil, counts the requests; no request is sent and no cassette opened.
 	plan *recordingPlan
+	// meter, if not nil, counts the tokens of responses.
+	meter *recordingPlan
 	// tapes are the cassettes by their full path; nil for one that is not opened, and for a journal.
 	tapes map[string]*cassettes.Cassette
 }
@@ -83,16 +85,38 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 			return nil, err
 		}
 	}
-	if g.plan != nil {
-		g.plan.models++
-		g.add(cassettes.FullPath(filepath.Join(g.folder, s.Cassette)), nil)
-		return plannedModel{}, nil
+	file := filepath.Join(g.folder, s.Cassette)
+	client := func(tape *cassettes.Cassette) llm.Model {
+		return &protocol.Client{Protocol: x.protocol, BaseURL: base, HTTP: tape.Client(), Authorize: x.key(key)}
 	}
-	tape, err := g.tape(filepath.Join(g.folder, s.Cassette), opts)
+	if g.plan != nil {
+		return g.planned(file, s.Model, client)
+	}
+	tape, err := g.tape(file, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.Client{Protocol: x.protocol, BaseURL: base, HTTP: tape.Client(), Authorize: x.key(key)}, nil
+	if g.meter != nil {
+		return &meteredModel{client(tape), g.meter, s.Model}, nil
+	}
+	return client(tape), nil
+}
+
+// planned returns a model that counts requests.
+func (g *graders) planned(file, name string, client func(*cassettes.Cassette) llm.Model) (llm.Model, error) {
+	g.plan.opened++
+	full := cassettes.FullPath(file)
+	g.add(full, nil)
+	list, err := g.kept(file)
+	if err != nil {
+		return nil, err
+	}
+	replays, err := g.plan.replays(full, list)
+	m := &plannedModel{plan: g.plan, name: name}
+	for _, tape := range replays {
+		m.kept = append(m.kept, client(tape))
+	}
+	return m, err
 }
 
 // script returns a model that responds from a scenario.

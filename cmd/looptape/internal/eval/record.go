@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"slices"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals"
-	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -72,50 +70,36 @@ func (g *graders) kept(file string) ([]*cassettes.File, error) {
 	return list, nil
 }
 
-// recordingPlan counts what a recording of graders needs, before any request.
-type recordingPlan struct {
-	models int // opened models with a cassette
-}
-
 // parseFunc makes a scorer, as [scorers.Maker.Parse] does.
 type parseFunc func(kind, metric string, settings json.RawMessage) (evals.Scorer, error)
 
 // graded returns a parseFunc whose scorers do nothing unless they have a grader with a cassette.
 func (p *recordingPlan) graded(parse parseFunc) parseFunc {
 	return func(kind, metric string, settings json.RawMessage) (evals.Scorer, error) {
-		before := p.models
+		before := p.opened
 		s, err := parse(kind, metric, settings)
-		if err == nil && p.models == before {
+		if err == nil && p.opened == before {
 			s = evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score { return nil })
 		}
 		return s, err
 	}
 }
 
-// plannedModel sends no request. Its response is no grade of a rubric.
-type plannedModel struct{}
-
-func (plannedModel) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		_ = yield(llm.TextDelta{Text: `{"grade": "tie"}`}, nil) && yield(llm.Finish{Reason: llm.FinishStop}, nil)
-	}
-}
-
-// planRecording reads the runs once without a request. It returns the errors of [evals.Merge],
+// planRecording reads the runs once without a request and counts the requests. It returns the errors of [evals.Merge],
 // and prints unreadable records.
-func planRecording(w *cli.World, c *cobra.Command, args []string, flags *rowFlags, mode recordMode) error {
-	p := &recordingPlan{}
+func planRecording(w *cli.World, c *cobra.Command, args []string, flags *rowFlags, mode recordMode) (*recordingPlan, error) {
+	p := newRecordingPlan()
 	set, err := flags.set(w, args, graders{record: mode, plan: p})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if p.models == 0 {
-		return errors.New("--record: no scorer has a grader with a cassette: use a suite that has one")
+	if p.opened == 0 {
+		return nil, errors.New("--record: no scorer has a grader with a cassette: use a suite that has one")
 	}
 	set.Brief = true
 	r, err := scoreSet(c.Context(), w, set)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	unread := 0
 	for _, u := range r.Unreadable {
@@ -125,7 +109,7 @@ func planRecording(w *cli.World, c *cobra.Command, args []string, flags *rowFlag
 		}
 	}
 	if unread > 0 {
-		return fmt.Errorf("--record: %s: no request was sent: repair or remove them", cli.Count(unread, "unreadable record"))
+		return nil, fmt.Errorf("--record: %s: no request was sent: repair or remove them", cli.Count(unread, "unreadable record"))
 	}
-	return nil
+	return p, nil
 }

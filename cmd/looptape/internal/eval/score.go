@@ -39,7 +39,9 @@ With --record, score sends requests with the key in the environment
 It reads all runs first: if a record cannot be read or a run occurs twice, it
 sends no request. After an interruption the same command asks only for the
 rest. --record missing asks only for what the cassette does not contain, such as
-the grades of a changed answer, and for what failed.
+the grades of a changed answer, and for what failed. Before, it prints the
+number of requests and an estimate of their input tokens, after that the used
+tokens, and both with their cost by --price.
 
 --resume stores the scores of each finished file in FILE.resume until the score
 file is complete. After an interruption the same command continues there. It
@@ -56,6 +58,7 @@ scores a changed file again.
 	cli.OutputFlag(c, &out, "output", "score `file` to write")
 	var record recordMode
 	record.of(c)
+	priced := c.Flags().StringArray("price", nil, "prices of a million input and output tokens of a grading model, as `MODEL=INPUT,OUTPUT` (repeatable)")
 	resume := c.Flags().Bool("resume", false, "continue an interrupted command; needs -o")
 	seed := seedFlag(c)
 	var flags rowFlags
@@ -69,12 +72,20 @@ scores a changed file again.
 			return errors.New("--record continues an interrupted recording by itself: remove --resume")
 		case record != "" && flags.tag != "":
 			return errors.New("--record records the responses for all cases: remove --tag")
-		case record != "":
-			if err := planRecording(w, c, args, &flags, record); err != nil {
+		}
+		of, err := parsePrices(*priced)
+		if err != nil {
+			return err
+		}
+		var plan *recordingPlan
+		if record != "" {
+			if plan, err = planRecording(w, c, args, &flags, record); err != nil {
 				return err
 			}
+			plan.printEstimate(w, of)
+			defer plan.printUsed(w, of)
 		}
-		set, err := flags.set(w, args, graders{record: record})
+		set, err := flags.set(w, args, graders{record: record, meter: plan})
 		if err != nil {
 			return err
 		}
