@@ -70,6 +70,11 @@ func values(w *world) {
 	}
 	large := strings.Repeat("0123456789abcdef", 1<<17)
 	w.stored(s, "large", large, w.save(s, "large", large, 0))
+	version, err := s.Save(w.Context(), "nothing", nil, 0)
+	if err != nil {
+		w.Fatalf("Save of no bytes: %v", err)
+	}
+	w.stored(s, "nothing", "", version)
 }
 
 // versions saves with versions that no store returns, and with the last one, which has no next version.
