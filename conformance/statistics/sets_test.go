@@ -78,8 +78,13 @@ func generate(seed, number uint64) *set {
 		s.Plan = &plan{Rate: rate, ICC: pick(g, 0, 0.3, 0.5, 1), Effect: s.Difference, Trials: 1 + g.IntN(6)}
 	}
 	cases := pick(g, 1, 2, 2, 3, 4, 5, 8, 12, 20, 40, 80)
+	// McNemar's test is for single runs of independent cases, and shows nothing for few of them.
+	paired := number%4 == 0
+	if paired {
+		cases = max(8, cases)
+	}
 	names := map[int]string{}
-	if s.clusters = g.IntN(3) == 0; s.clusters {
+	if s.clusters = !paired && g.IntN(3) == 0; s.clusters {
 		groups := 1 + g.IntN(cases)
 		for i := range cases {
 			names[i] = "group " + strconv.Itoa(g.IntN(groups))
@@ -88,6 +93,9 @@ func generate(seed, number uint64) *set {
 	runs := [2]func() int{g.runs(), g.runs()}
 	if g.IntN(2) == 0 {
 		runs[1] = runs[0]
+	}
+	if paired {
+		runs[0], runs[1] = once, once
 	}
 	absent := pick(g, 0, 0, 0, 0.2) // share of the cases that one set lacks
 	sets := [2][]row{}
@@ -111,7 +119,11 @@ func generate(seed, number uint64) *set {
 		if g.IntN(4) == 0 {
 			s.Lower = append(s.Lower, name)
 		}
-		g.score(sets, name)
+		value := g.values()
+		if paired && m == 0 {
+			value = g.passes(0.2+0.6*g.Float64(), 0.5)
+		}
+		g.score(sets, name, value)
 	}
 	for _, rows := range sets {
 		g.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
@@ -120,15 +132,16 @@ func generate(seed, number uint64) *set {
 	return s
 }
 
+func once() int { return 1 }
+
 // runs returns the number of runs of a case: one, some, or a different number for each case.
 func (g generator) runs() func() int {
 	n := 1 + g.IntN(5)
-	return pick(g, func() int { return 1 }, func() int { return n }, func() int { return 1 + g.IntN(n) })
+	return pick(g, once, func() int { return n }, func() int { return 1 + g.IntN(n) })
 }
 
 // score draws the scores of a metric of both sets. At least the first run of each set has one.
-func (g generator) score(sets [2][]row, name string) {
-	value := g.values()
+func (g generator) score(sets [2][]row, name string, value func(difficulty, shift float64) float64) {
 	unscored := pick(g, 0, 0, 0.05, 0.3)
 	shift := pick(g, 0, 0, 0.1, -0.3)
 	difficulty := map[any]float64{}
@@ -147,22 +160,23 @@ func (g generator) score(sets [2][]row, name string) {
 	}
 }
 
-// values returns how scores are drawn for the difficulty of a case and a shift.
-func (g generator) values() func(difficulty, shift float64) float64 {
-	bit := func(ok bool) float64 {
-		if ok {
+// passes returns how successes are drawn at a rate, with a share of the runs that depend on the case alone.
+func (g generator) passes(rate, similar float64) func(difficulty, shift float64) float64 {
+	return func(difficulty, shift float64) float64 {
+		x := g.Float64()
+		if g.Float64() < similar {
+			x = difficulty
+		}
+		if x < rate+shift {
 			return 1
 		}
 		return 0
 	}
-	rate := pick(g, g.Float64(), g.Float64(), 0.02, 0.98, 0, 1)
-	similar := pick(g, 0, 0.5, 1) // share of the runs that depend on the case alone
-	passes := func(difficulty, shift float64) float64 {
-		if g.Float64() < similar {
-			return bit(difficulty < rate+shift)
-		}
-		return bit(g.Float64() < rate+shift)
-	}
+}
+
+// values returns how scores are drawn for the difficulty of a case and a shift.
+func (g generator) values() func(difficulty, shift float64) float64 {
+	passes := g.passes(pick(g, g.Float64(), g.Float64(), 0.02, 0.98, 0, 1), pick(g, 0, 0.5, 1))
 	digits := math.Pow10(1 + g.IntN(3))
 	scale := math.Pow10(g.IntN(6) - 1)
 	return pick(g, passes, passes, passes,
