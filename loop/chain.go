@@ -38,7 +38,7 @@ func (c *Config) hooks(info RunInfo) (ch chain, err error) {
 		ch.hooks = append(ch.hooks, &namedHooks{m.New(info), m.Name, true})
 	}
 	for _, m := range c.Middleware {
-		h, err := newHooks(m, info)
+		h, err := callHook(m.Name, func() (Hooks, error) { return m.New(info), nil })
 		if err != nil {
 			return chain{sinks: ch.sinks}, err
 		}
@@ -55,25 +55,29 @@ func (c *Config) hooks(info RunInfo) (ch chain, err error) {
 	return ch, nil
 }
 
-func newHooks(m Middleware, info RunInfo) (h Hooks, err error) {
-	defer contain("the middleware ", m.Name, &err)
-	return m.New(info), nil
-}
-
 // wrap puts the wraps around the model call and the tool: those of the options are
 // innermost, and the first middleware of the caller is outermost.
-func (c *chain) wrap(model ModelFunc, tool ToolFunc) (ModelFunc, ToolFunc) {
+func (c *chain) wrap(model ModelFunc, tool ToolFunc) (ModelFunc, ToolFunc, error) {
 	for _, builtin := range []bool{true, false} {
 		for _, h := range slices.Backward(c.hooks) {
-			if h.builtin == builtin && h.WrapModel != nil {
-				model = h.WrapModel(model)
+			if h.builtin != builtin {
+				continue
 			}
-			if h.builtin == builtin && h.WrapTool != nil {
-				tool = h.WrapTool(tool)
+			_, err := callHook(h.middleware, func() (struct{}, error) {
+				if h.WrapModel != nil {
+					model = h.WrapModel(model)
+				}
+				if h.WrapTool != nil {
+					tool = h.WrapTool(tool)
+				}
+				return struct{}{}, nil
+			})
+			if err != nil {
+				return nil, nil, err
 			}
 		}
 	}
-	return model, tool
+	return model, tool, nil
 }
 
 // callHook calls a hook. Its error, or its panic, is the error of the middleware.

@@ -387,3 +387,17 @@ func TestEndChangesResult(t *testing.T) {
 		t.Errorf("the trace's end (-want +got):\n%s", diff)
 	}
 }
+
+// A panic of New, WrapModel or WrapTool is an error of the middleware, and the trace is complete.
+func TestPanicWhileWrapping(t *testing.T) {
+	for name, p := range map[string]loop.Middleware{
+		"New":       {Name: "p", New: func(loop.RunInfo) loop.Hooks { panic("boom") }},
+		"WrapModel": named("p", loop.Hooks{WrapModel: func(loop.ModelFunc) loop.ModelFunc { panic("boom") }}),
+		"WrapTool":  named("p", loop.Hooks{WrapTool: func(loop.ToolFunc) loop.ToolFunc { panic("boom") }}),
+	} {
+		_, err := runChecked(t, name, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
+		if e, ok := errors.AsType[*loop.MiddlewareError](err); !ok || e.Middleware != "p" || !strings.Contains(err.Error(), "boom") {
+			t.Errorf("%s: got %v, want a MiddlewareError of p", name, err)
+		}
+	}
+}

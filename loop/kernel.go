@@ -97,7 +97,9 @@ func (r *run) start() error {
 		r.transcript.base.ToolChoice = *r.in.ToolChoice
 	}
 	r.caller.acc.NewID, r.caller.acc.OrderByEnd = r.transcript.ids.Reserve, r.cfg.OrderCallsByEnd
-	r.caller.wrapped, r.exec.tool = r.hooks.wrap(r.caller.next, r.exec.enter)
+	if r.caller.wrapped, r.exec.tool, err = r.hooks.wrap(r.caller.next, r.exec.enter); err != nil {
+		return r.fail(trace.NoStep, err)
+	}
 	return r.startHooks()
 }
 

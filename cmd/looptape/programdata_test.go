@@ -152,7 +152,7 @@ func TestProgramDataIsNotPrinted(t *testing.T) {
 			args := strings.Fields(strings.NewReplacer("MARKER", marker, "SERVER", server.URL).Replace(line))
 			w, out, errs := clitest.Terminal(map[string]string{"MY_TOKEN": marker, "OPENAI_API_KEY": marker})
 			w.Environ = func() []string { return append(os.Environ(), "MY_TOKEN="+marker, "OPENAI_API_KEY="+marker) }
-			execute(args, w) // the status is that of the program
+			_ = execute(args, w) // the status is that of the program
 			text := out.String() + errs.String()
 			names, err := filepath.Glob("*")
 			if err != nil {
