@@ -170,6 +170,8 @@ func TestSearch(t *testing.T) {
 	for k, v := range tree {
 		files[k] = v
 	}
+	sorted := tools(t, &general.Config{Dir: folder(t, map[string]string{"a/b": "", "a.txt": ""})}) // by path: "." comes before "/"
+	check(t, sorted, row{"glob", args{"pattern": "**"}, "a.txt\na/b\n"})
 	made := tools(t, &general.Config{Dir: folder(t, files)})
 	check(
 		t, made,

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -205,6 +206,9 @@ func (g *gitTools) status(ctx context.Context, _ noArguments) (string, error) {
 // states are the letters of git status --porcelain.
 var states = map[byte]string{'M': "modified", 'A': "added", 'D': "deleted", 'R': "renamed", 'C': "copied", 'T': "type changed", 'U': "unmerged"}
 
+// unmerged are the pairs of letters of a file with a conflict.
+var unmerged = []string{"DD", "AU", "UD", "UA", "DU", "AA", "UU"}
+
 // described says what happened to a file, from a line of git status --porcelain.
 func described(line string) string {
 	if len(line) < 4 {
@@ -215,7 +219,7 @@ func described(line string) string {
 	switch pair := line[:2]; {
 	case pair == "??":
 		what = []string{"untracked"}
-	case strings.Contains("DD AU UD UA DU AA UU", pair):
+	case slices.Contains(unmerged, pair):
 		what = []string{"unmerged"}
 	default:
 		if s := states[pair[0]]; s != "" {

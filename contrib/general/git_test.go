@@ -140,6 +140,17 @@ func TestGitStatus(t *testing.T) {
 	}
 	dir := repo(t)
 	made := tools(t, &general.Config{Dir: dir})
+	write(t, dir, "a.txt", "staged\n")
+	git(t, dir, "add", "a.txt")
+	write(t, dir, "a.txt", "changed again\n")
+	if err := os.Remove(filepath.Join(dir, "b.txt")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "c.txt", "new\n")
+	git(t, dir, "add", "c.txt")
+	check(t, made, row{"git_status", args{}, "branch: main\nstaged: modified, modified: a.txt\ndeleted: b.txt\nstaged: added: c.txt\n"})
+	git(t, dir, "add", "b.txt")
+	check(t, made, row{"git_status", args{}, "branch: main\nstaged: modified, modified: a.txt\nstaged: deleted: b.txt\nstaged: added: c.txt\n"})
 	if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
 		t.Fatal(err)
 	}
