@@ -35,7 +35,12 @@ func (c *numbering) RoundTrip(r *http.Request) (*http.Response, error) {
 func exchange(t *testing.T, c *cassettes.Cassette, bodies ...string) (got []string) {
 	t.Helper()
 	for _, body := range bodies {
-		resp, err := c.Client().Post("https://example.com/", "text/plain", strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://example.com/", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "text/plain")
+		resp, err := c.Client().Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

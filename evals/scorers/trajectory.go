@@ -251,12 +251,12 @@ func unpaired(weights [][]float64, columns int, ordered bool) (rows, cols []int)
 		return nil, nil
 	}
 	// A row or a column has no pair if the sum is the same without it.
-	spared := func(clear func(weights [][]float64)) bool {
+	spared := func(without func(weights [][]float64)) bool {
 		less := make([][]float64, len(weights))
 		for i := range weights {
 			less[i] = slices.Clone(weights[i])
 		}
-		clear(less)
+		without(less)
 		sum, err := assign.Pairs(less, columns, ordered)
 		if err != nil || sum < total {
 			return false

@@ -39,7 +39,7 @@ func (b *Bars) HTML() string {
 		if r.Value < 0 {
 			class, top, end = "down", end, top
 		}
-		fmt.Fprintf(c, "<rect class=\"%s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s</title></rect>\n", class,
+		_, _ = fmt.Fprintf(c, "<rect class=\"%s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s</title></rect>\n", class,
 			number(marginLeft+step*float64(i)), number(top), number(step*(1-gap)), number(end-top), html.EscapeString(r.Name+": "+Number(r.Value)))
 	}
 	c.line("axis", marginLeft, y.at(0), width-marginRight, y.at(0))

@@ -62,7 +62,7 @@ func (c *canvas) band(series int, points []Point, x, y axis) {
 			lower = append(lower, number(x.at(q.X))+","+number(y.at(q.Interval[0])))
 		}
 	}
-	fmt.Fprintf(c, "<polygon class=\"band s%d\" points=\"%s\"/>\n", series, strings.Join(append(upper, lower...), " "))
+	_, _ = fmt.Fprintf(c, "<polygon class=\"band s%d\" points=\"%s\"/>\n", series, strings.Join(append(upper, lower...), " "))
 }
 
 // curve draws the line, and circles with tooltips unless there are many.
@@ -72,7 +72,7 @@ func (c *canvas) curve(series int, s Series, x, y axis) {
 	for _, p := range s.Points {
 		points = append(points, number(x.at(p.X))+","+number(y.at(p.Y)))
 	}
-	fmt.Fprintf(c, "<polyline class=\"curve s%d\" points=\"%s\"/>\n", series, strings.Join(points, " "))
+	_, _ = fmt.Fprintf(c, "<polyline class=\"curve s%d\" points=\"%s\"/>\n", series, strings.Join(points, " "))
 	if len(points) > maxCircles {
 		return
 	}

@@ -55,12 +55,12 @@ func (c *canvas) element(caption, description string) string {
 }
 
 func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(c, "<line class=\"%s\" x1=\"%s\" y1=\"%s\" x2=\"%s\" y2=\"%s\"/>\n", class, number(x1), number(y1), number(x2), number(y2))
+	_, _ = fmt.Fprintf(c, "<line class=\"%s\" x1=\"%s\" y1=\"%s\" x2=\"%s\" y2=\"%s\"/>\n", class, number(x1), number(y1), number(x2), number(y2))
 }
 
 // text draws a text; anchor is start, middle or end.
 func (c *canvas) text(anchor string, x, y float64, text string) {
-	fmt.Fprintf(c, "<text text-anchor=\"%s\" x=\"%s\" y=\"%s\">%s</text>\n", anchor, number(x), number(y), html.EscapeString(text))
+	_, _ = fmt.Fprintf(c, "<text text-anchor=\"%s\" x=\"%s\" y=\"%s\">%s</text>\n", anchor, number(x), number(y), html.EscapeString(text))
 }
 
 // horizontal draws the horizontal axis at the bottom y, with lines up to the top.
@@ -112,5 +112,5 @@ func (c *canvas) legend(all []Series, dots bool) {
 
 // circle draws a circle with a tooltip.
 func (c *canvas) circle(class string, x, y, r float64, tip string) {
-	fmt.Fprintf(c, "<circle class=\"%s\" cx=\"%s\" cy=\"%s\" r=\"%s\"><title>%s</title></circle>\n", class, number(x), number(y), number(r), html.EscapeString(tip))
+	_, _ = fmt.Fprintf(c, "<circle class=\"%s\" cx=\"%s\" cy=\"%s\" r=\"%s\"><title>%s</title></circle>\n", class, number(x), number(y), number(r), html.EscapeString(tip))
 }
