@@ -207,7 +207,7 @@ func TestServeReportToOutput(t *testing.T) {
 		t.Errorf("exit status %d, want %d; %s", got, cli.Failed, words)
 	}
 	written, err := os.ReadFile(name)
-	if lines := strings.Split(string(written), "\n"); err != nil || len(lines) != 3 || !strings.HasPrefix(lines[0], `{"version":2,`) || lines[0] != lines[1] {
+	if lines := strings.Split(string(written), "\n"); err != nil || len(lines) != 3 || !strings.HasPrefix(lines[0], `{"format":"looptape-serve","version":2,`) || lines[0] != lines[1] {
 		t.Errorf("the output is %q, %v", written, err)
 	}
 }
