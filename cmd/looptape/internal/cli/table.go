@@ -18,11 +18,17 @@ import (
 	"github.com/looptape/looptape/internal/visible"
 )
 
-// WriteJSON writes v on one line, without HTML escaping.
+// WriteJSON writes v on one line, without HTML escaping. Hidden characters in strings, and commands for a
+// CI system, are escaped.
 func WriteJSON(out io.Writer, v any) error {
-	enc := json.NewEncoder(out)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := out.Write(visible.JSON(text.Bytes()))
+	return err
 }
 
 // OutputError returns the first error of printing. [Execute] reports it.
@@ -37,14 +43,7 @@ func (w *World) printer(write func(out io.Writer) error) {
 
 // JSON prints v on one line.
 func (w *World) JSON(v any) {
-	w.printer(func(out io.Writer) error {
-		var text bytes.Buffer
-		if err := WriteJSON(&text, v); err != nil {
-			return err
-		}
-		_, err := out.Write(visible.JSON(text.Bytes()))
-		return err
-	})
+	w.printer(func(out io.Writer) error { return WriteJSON(out, v) })
 }
 
 // Printf prints text on standard output.
@@ -107,6 +106,7 @@ func writeTable(out io.Writer, header []string, rows [][]string) error {
 	for i, row := range rows {
 		shown[i] = Visible(row)
 	}
+	header = Visible(header)
 	width := wrapAt(header, shown)
 	for _, row := range shown {
 		last := &row[len(row)-1]
@@ -128,11 +128,10 @@ func writeTable(out io.Writer, header []string, rows [][]string) error {
 		tablewriter.WithRowMaxWidth(width),
 		tablewriter.WithPadding(tw.Padding{Right: "  ", Overwrite: true}),
 	)
-	names := slices.Clone(header)
-	for i, name := range names {
-		names[i] = strings.ToUpper(name)
+	for i, name := range header {
+		header[i] = strings.ToUpper(name)
 	}
-	t.Header(names)
+	t.Header(header)
 	if err := t.Bulk(shown); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/looptape/looptape/internal/markdown"
 	"github.com/looptape/looptape/internal/plot"
 	"github.com/looptape/looptape/internal/tabular"
+	"github.com/looptape/looptape/internal/visible"
 )
 
 func newTrend(w *cli.World) *cobra.Command {
@@ -111,8 +112,9 @@ func (t *trend) read(ctx context.Context, w *cli.World, rows *rowFlags, names []
 		if err != nil {
 			return err
 		}
-		cli.PrintErrors(w, result.Unread())
-		t.unreadable = append(t.unreadable, result.Unread()...)
+		unread := result.Unread()
+		cli.PrintErrors(w, unread)
+		t.unreadable = append(t.unreadable, unread...)
 		if err := t.add(name, result, trendChanges(before, result, seed)); err != nil {
 			return err
 		}
@@ -246,7 +248,7 @@ func (t *trend) html(to io.Writer) error {
 		text.WriteString("</tr>\n")
 	}
 	text.WriteString("</table></div>\n</body>\n</html>\n")
-	_, err := io.WriteString(to, text.String())
+	_, err := to.Write(visible.Text([]byte(text.String())))
 	return err
 }
 
