@@ -109,7 +109,8 @@ func (r *Result) Compare(others []*Result, seed uint64) ([]*Comparison, error) {
 	for i, other := range others {
 		c, err := compare(r, other, seed)
 		if err == nil {
-			c.Unreadable = both(r.Unread(), other.Unread())
+			c.Unreadable = append(r.Unread(), other.Unread()...)
+			slices.SortFunc(c.Unreadable, Unreadable.compare)
 			c.Resources, err = resourceChanges(r, other, measures)
 		}
 		if err == nil {
@@ -142,7 +143,8 @@ func (c *Comparison) byTag(base, other *Result, seed uint64) error {
 		cases := map[string]bool{}
 		maps.Copy(cases, base.Tagged(tag).caseNames())
 		maps.Copy(cases, other.Tagged(tag).caseNames())
-		b, o := base.of(cases), other.of(cases)
+		has := func(r *Row) bool { return cases[r.Case] }
+		b, o := base.where(has), other.where(has)
 		if len(missingCases(o, b)) == len(b.Cases()) {
 			continue // the lists of cases in one set only name them
 		}
@@ -158,21 +160,9 @@ func (c *Comparison) byTag(base, other *Result, seed uint64) error {
 	return nil
 }
 
-// of returns the rows of some cases.
-func (r *Result) of(cases map[string]bool) *Result {
-	part := &Result{Scorers: r.Scorers}
-	for i := range r.Rows {
-		if cases[r.Rows[i].Case] {
-			part.Rows = append(part.Rows, r.Rows[i])
-		}
-	}
-	return part
-}
-
 // compare compares the metrics of two results without the correction.
 func compare(base, other *Result, seed uint64) (*Comparison, error) {
 	c := &Comparison{Metrics: map[string]Change{}}
-	c.Unreadable = both(base.Unreadable, other.Unreadable)
 	c.OnlyBase, c.OnlyNew = missingCases(other, base), missingCases(base, other)
 	if len(c.OnlyBase) == len(base.Cases()) {
 		return nil, noCommonCase(base, other)
@@ -186,12 +176,6 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 		}
 	}
 	return c, nil
-}
-
-func both(base, other []Unreadable) []Unreadable {
-	all := append(append([]Unreadable{}, base...), other...)
-	slices.SortFunc(all, Unreadable.compare)
-	return all
 }
 
 func noCommonCase(base, other *Result) error {

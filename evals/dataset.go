@@ -94,9 +94,7 @@ func ReadDataset(name string, r io.Reader) (*Dataset, error) {
 			}
 		}
 		if err != nil {
-			if e, ok := errors.AsType[*importer.Error](err); ok {
-				err = e
-			} else {
+			if _, located := errors.AsType[*importer.Error](err); !located {
 				err = &importer.Error{File: name, Line: run.Line, Err: err}
 			}
 			wrong = append(wrong, err)
@@ -337,9 +335,14 @@ func (r *Result) Tags() []string {
 
 // Tagged returns the result of the cases with a tag. It shares memory with r.
 func (r *Result) Tagged(tag string) *Result {
+	return r.where(func(row *Row) bool { return slices.Contains(row.Tags, tag) })
+}
+
+// where returns the result of some rows.
+func (r *Result) where(has func(*Row) bool) *Result {
 	part := &Result{Scorers: r.Scorers, Unreadable: r.Unreadable}
 	for i := range r.Rows {
-		if slices.Contains(r.Rows[i].Tags, tag) {
+		if has(&r.Rows[i]) {
 			part.Rows = append(part.Rows, r.Rows[i])
 		}
 	}

@@ -112,7 +112,7 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 	}
 	v := &GateResult{
 		Findings: []finding{}, Metrics: map[string]metricResult{},
-		NewCases: c.OnlyNew, Unreadable: c.Unreadable,
+		NewCases: c.OnlyNew, Unreadable: append([]Unreadable{}, now.Unreadable...),
 	}
 	j := evaluation{Gate: g, change: c, v: v, must: base.marked(g.MustPass), base: before, now: now}
 	if err := j.means(names); err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -33,25 +32,23 @@ type JSONOutput[T any] struct{ JSONFormat }
 
 // NewJSON declares the format of an output: looptape- and a name. T is an object in JSON.
 func NewJSON[T any](name string, version int, command string) JSONOutput[T] {
-	return declare[T](JSONFormat{Name: "looptape-" + name, Version: version, Command: command})
+	return JSONOutput[T]{declare(name, version, command, reflect.TypeFor[T](), false)}
 }
 
 // NewJSONLines declares the format of JSON Lines of type T.
 func NewJSONLines[T any](name string, version int, command string) JSONOutput[T] {
-	return declare[T](JSONFormat{Name: "looptape-" + name, Version: version, Command: command, Lines: true})
+	return JSONOutput[T]{declare(name, version, command, reflect.TypeFor[T](), true)}
 }
 
 // NewJSONLinesOf declares the format of JSON Lines whose type is that of the elements of a list.
 func NewJSONLinesOf(name string, version int, command string, list reflect.Type) JSONOutput[any] {
-	o := JSONOutput[any]{JSONFormat{Name: "looptape-" + name, Version: version, Command: command, Lines: true, Type: list.Elem()}}
-	jsonFormats = append(jsonFormats, o.JSONFormat)
-	return o
+	return JSONOutput[any]{declare(name, version, command, list.Elem(), true)}
 }
 
-func declare[T any](f JSONFormat) JSONOutput[T] {
-	f.Type = reflect.TypeFor[T]()
+func declare(name string, version int, command string, of reflect.Type, lines bool) JSONFormat {
+	f := JSONFormat{Name: "looptape-" + name, Version: version, Command: command, Type: of, Lines: lines}
 	jsonFormats = append(jsonFormats, f)
-	return JSONOutput[T]{f}
+	return f
 }
 
 // Of returns the output of a value: its members after those of the format.
@@ -83,5 +80,3 @@ func (f formatted) MarshalJSON() ([]byte, error) {
 	}
 	return append(head, text[1:]...), nil
 }
-
-var _ json.Marshaler = formatted{}
