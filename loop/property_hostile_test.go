@@ -188,14 +188,6 @@ func TestHostileProperties(t *testing.T) {
 			}
 		}
 		res, _ := run.Wait()
-		for _, v := range violations(mem.Events()) {
-			t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
-		}
-		if len(of[trace.HistoryRewrite](mem.Events())) == 0 && len(res.Pending) == 0 {
-			continues(t, loop.Continue(append(s.History, s.Input...), res.Messages...))
-		}
-		if t.Failed() {
-			t.Logf("the trace:\n%.5000s", trace.FormatText(mem.Events()))
-		}
+		checkRun(t, s, &mem, res)
 	})
 }

@@ -286,15 +286,7 @@ func TestIterationStoppedProperties(t *testing.T) {
 			}
 		}
 		res, _ := run.Wait()
-		for _, v := range violations(mem.Events()) {
-			t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
-		}
-		if len(of[trace.HistoryRewrite](mem.Events())) == 0 && len(res.Pending) == 0 {
-			continues(t, loop.Continue(append(s.History, s.Input...), res.Messages...))
-		}
-		if t.Failed() {
-			t.Logf("the trace:\n%s", trace.FormatText(mem.Events()))
-		}
+		checkRun(t, s, &mem, res)
 	})
 }
 
@@ -309,5 +301,19 @@ func continues(t *rapid.T, in loop.Input) {
 	}
 	for _, v := range check.Messages("continued", in.Messages) {
 		t.Errorf("the conversation: %s: message %d: %s", v.Invariant, v.Event, v.Message)
+	}
+}
+
+// checkRun checks the trace of a run and, unless it changed its history or waits for a decision, that the
+// next request can continue its messages.
+func checkRun(t *rapid.T, s *fake.Script, mem *trace.Memory, res *loop.Result) {
+	for _, v := range violations(mem.Events()) {
+		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
+	}
+	if len(of[trace.HistoryRewrite](mem.Events())) == 0 && len(res.Pending) == 0 {
+		continues(t, loop.Continue(append(s.History, s.Input...), res.Messages...))
+	}
+	if t.Failed() {
+		t.Logf("the trace:\n%.5000s", trace.FormatText(mem.Events()))
 	}
 }
