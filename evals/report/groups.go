@@ -59,14 +59,11 @@ func tagTable(tags map[string]*tagged, l Lists) Table {
 		return cmp.Or(cmp.Compare(y.failed*x.runs, x.failed*y.runs), tabular.Natural(a, b))
 	})
 	t := Table{Header: []string{"tag with failures", "failed runs", "failed cases"}}
-	for _, name := range names[:l.of(len(names))] {
+	for _, name := range names {
 		of := tags[name]
 		t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%d of %d", of.failed, of.runs), strconv.Itoa(len(of.cases))})
 	}
-	if more := l.more(len(names)); more != "" {
-		t.Rows = append(t.Rows, []string{more, "", ""})
-	}
-	return t
+	return l.limit(t)
 }
 
 // newRuns yields the runs of the result without those of the base.
@@ -156,13 +153,10 @@ func (g groups) table(l Lists) Table {
 	}
 	slices.SortFunc(list, func(a, b *group) int { return cmp.Or(cmp.Compare(b.runs, a.runs), cmp.Compare(a.name, b.name)) })
 	t := Table{Header: []string{"cause of failure", "runs", "cases", "such as"}}
-	for _, one := range list[:l.of(len(list))] {
+	for _, one := range list {
 		t.Rows = append(t.Rows, []string{one.name, strconv.Itoa(one.runs), strconv.Itoa(len(one.cases)), tabular.Short(one.first, caseWidth)})
 	}
-	if more := l.more(len(list)); more != "" {
-		t.Rows = append(t.Rows, []string{more, "", "", ""})
-	}
-	return t
+	return l.limit(t)
 }
 
 // toolUse counts the runs with a failed call of a tool, among failed runs and others, and the calls in
@@ -195,12 +189,9 @@ func toolTable(tools map[string]*toolUse, l Lists) Table {
 		return cmp.Or(cmp.Compare(tools[b].runs, tools[a].runs), cmp.Compare(a, b))
 	})
 	t := Table{Header: []string{"tool with failed calls", "failed runs", "other runs", "failed calls in failed runs"}}
-	for _, name := range names[:l.of(len(names))] {
+	for _, name := range names {
 		u := tools[name]
 		t.Rows = append(t.Rows, []string{name, strconv.Itoa(u.runs), strconv.Itoa(u.others), fmt.Sprintf("%d of %d", u.wrong, u.calls)})
 	}
-	if more := l.more(len(names)); more != "" {
-		t.Rows = append(t.Rows, []string{more, "", "", ""})
-	}
-	return t
+	return l.limit(t)
 }

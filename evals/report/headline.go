@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/evals"
@@ -168,16 +166,12 @@ func moreMetrics(n int) []string {
 	return []string{plural(n-maxNamed, "more metric")}
 }
 
-// brief formats a number with three digits, or as an integer if it is large.
+// brief formats a number; nil is "-".
 func brief(x *float64) string {
-	const large, digits = 1000, 3
 	if x == nil {
 		return "-"
 	}
-	if math.Abs(*x) >= large {
-		return strconv.FormatFloat(*x, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(*x, 'g', digits, 64)
+	return tabular.Brief(*x)
 }
 
 func briefly(in *[2]float64) string {

@@ -201,6 +201,18 @@ func (l Lists) changed(what, metric string, list []evals.CaseChange) (rows [][]s
 // of is how many of n are listed.
 func (l Lists) of(n int) int { return min(n, cmp.Or(l.Max, n)) }
 
+// limit shortens a table, and adds a row with the number of omitted ones.
+func (l Lists) limit(t Table) Table {
+	more := l.more(len(t.Rows))
+	t.Rows = t.Rows[:l.of(len(t.Rows))]
+	if more != "" {
+		row := make([]string, len(t.Header))
+		row[0] = more
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
 // more describes how many of n cases are not listed, if any.
 func (l Lists) more(n int) string {
 	if n == l.of(n) {

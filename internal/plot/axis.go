@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // axis maps values to coordinates. Its ends are multiples of the step between its ticks.
@@ -82,21 +84,12 @@ func number(x float64) string {
 	return strconv.FormatFloat(math.Round(x*tenth)/tenth, 'f', -1, 64)
 }
 
-// Number formats a value for people with three digits.
-func Number(x float64) string {
-	const large, digits = 1000, 3
-	if math.Abs(x) >= large {
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(x, 'g', digits, 64)
-}
-
 // describe formats a value with its interval, if it has one.
 func describe(value float64, in *[2]float64) string {
 	if in == nil {
-		return Number(value)
+		return tabular.Brief(value)
 	}
-	return fmt.Sprintf("%s (%s to %s)", Number(value), Number(in[0]), Number(in[1]))
+	return fmt.Sprintf("%s (%s to %s)", tabular.Brief(value), tabular.Brief(in[0]), tabular.Brief(in[1]))
 }
 
 // finite reports whether all values are numbers.

@@ -3,6 +3,8 @@ package plot
 import (
 	"fmt"
 	"html"
+
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // Bars is a plot of values around 0, such as the difference of each case.
@@ -40,9 +42,9 @@ func (b *Bars) HTML() string {
 			class, top, end = "down", end, top
 		}
 		_, _ = fmt.Fprintf(c, "<rect class=\"%s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s</title></rect>\n", class,
-			number(marginLeft+step*float64(i)), number(top), number(step*(1-gap)), number(end-top), html.EscapeString(r.Name+": "+Number(r.Value)))
+			number(marginLeft+step*float64(i)), number(top), number(step*(1-gap)), number(end-top), html.EscapeString(r.Name+": "+tabular.Brief(r.Value)))
 	}
 	c.line("axis", marginLeft, y.at(0), width-marginRight, y.at(0))
 	c.text("middle", (marginLeft+width-marginRight)/half, bottom+textHeight+6, b.X)
-	return c.element(b.Title, fmt.Sprintf("%s of %d values from %s to %s", b.Y, len(values), Number(values[0]), Number(values[len(values)-1])))
+	return c.element(b.Title, fmt.Sprintf("%s of %d values from %s to %s", b.Y, len(values), tabular.Brief(values[0]), tabular.Brief(values[len(values)-1])))
 }

@@ -3,6 +3,8 @@ package plot
 import (
 	"fmt"
 	"strings"
+
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // Lines is a plot of curves with bands of their intervals. The values of X are whole numbers.
@@ -79,7 +81,7 @@ func (c *canvas) curve(series int, s Series, x, y axis) {
 	for _, p := range s.Points {
 		name := p.Name
 		if name == "" {
-			name = s.Name + " at " + Number(p.X)
+			name = s.Name + " at " + tabular.Brief(p.X)
 		}
 		c.circle("mark", x.at(p.X), y.at(p.Y), 3, name+": "+describe(p.Y, p.Interval))
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Style is the style sheet of the plots. It uses the custom properties --ink, --faint, --line, --link,
-// --good, --bad and --mixed of the page.
+// Style is the style sheet of the plots. It defines the colors --ink, --faint, --line, --link, --good, --bad
+// and --mixed, light and dark, which a page may use, too.
 //
 //go:embed plot.css
 var Style string

@@ -3,6 +3,8 @@ package plot
 import (
 	"fmt"
 	"math"
+
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // Scatter is a plot of points of one or two series.
@@ -53,9 +55,9 @@ func (s *Scatter) points(c *canvas, series int, points []Point, x, y axis) {
 	}
 	for _, at := range order {
 		p, n := first[at], count[at]
-		tip := fmt.Sprintf("%s: %s, %s", p.Name, Number(p.X), Number(p.Y))
+		tip := fmt.Sprintf("%s: %s, %s", p.Name, tabular.Brief(p.X), tabular.Brief(p.Y))
 		if n > 1 {
-			tip = fmt.Sprintf("%d %ss near %s, %s, such as %s", n, s.Unit, Number(p.X), Number(p.Y), p.Name)
+			tip = fmt.Sprintf("%d %ss near %s, %s, such as %s", n, s.Unit, tabular.Brief(p.X), tabular.Brief(p.Y), p.Name)
 		}
 		c.circle(fmt.Sprint("dot s", series), x.at(p.X), y.at(p.Y), min(maxRadius, radius+growth*math.Log2(float64(n))), tip)
 	}

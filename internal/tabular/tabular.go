@@ -47,6 +47,15 @@ func Value(x *float64) string {
 	return fmt.Sprintf("%.6g", *x)
 }
 
+// Brief formats a number with three digits, or as an integer if it is large.
+func Brief(x float64) string {
+	const large, digits = 1000, 3
+	if math.Abs(x) >= large {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', digits, 64)
+}
+
 // Interval formats the bounds of an interval; nil is "-".
 func Interval(in *[2]float64) string {
 	if in == nil {

@@ -27,10 +27,14 @@ func plots(r *report.Report) string {
 	slices.SortStableFunc(names, func(a, b string) int { // success metrics first
 		return cmp.Compare(btoi(r.IsSuccess(b)), btoi(r.IsSuccess(a)))
 	})
+	var base *evals.Summary
+	if r.Base != nil {
+		base, _ = r.Base.Summary(nil) // it had no error for the comparison
+	}
 	open := " open"
 	for _, name := range names[:min(maxPlotted, len(names))] {
 		var own strings.Builder
-		writePlots(&own, append(curves(r, name), points.plots(name)...))
+		writePlots(&own, append(curves(r.Summary, base, name), points.plots(name)...))
 		if own.Len() > 0 {
 			fmt.Fprintf(&out, "<details class=\"plotted\"%s><summary>Plots of %s</summary>\n%s</details>\n", open, html.EscapeString(tabular.Short(name, maxName)), own.String())
 			open = ""
@@ -120,15 +124,13 @@ func forestRow(r *report.Report, name string) (row plot.Row, rate, ok bool) {
 }
 
 // curves returns the plot of pass^k and pass@k of a metric, with those of the base.
-func curves(r *report.Report, name string) []string {
+func curves(f, base *evals.Summary, name string) []string {
 	l := plot.Lines{Title: "pass^k and pass@k of " + tabular.Short(name, maxName), X: "k (runs of a case)", Y: "share of cases", Rate: true}
-	m := r.Summary.Metrics[name]
+	m := f.Metrics[name]
 	l.Series = []plot.Series{series("pass^k", m.PassHatK, m.CI95.PassHatK), series("pass@k", m.PassAtK, m.CI95.PassAtK)}
-	if r.Base != nil {
-		if f, err := r.Base.Summary(nil); err == nil {
-			m := f.Metrics[name]
-			l.Series = append(l.Series, series("base ^k", m.PassHatK, nil), series("base @k", m.PassAtK, nil))
-		}
+	if base != nil {
+		m := base.Metrics[name]
+		l.Series = append(l.Series, series("base ^k", m.PassHatK, nil), series("base @k", m.PassAtK, nil))
 	}
 	return []string{l.HTML()}
 }

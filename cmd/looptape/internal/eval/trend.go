@@ -216,11 +216,8 @@ func (t *trend) markdown(to io.Writer) error {
 	return err
 }
 
-// trendStyle has the colors of the page.
-const trendStyle = `:root { color-scheme: light dark; --ink: light-dark(#1d1f21, #e4e5e7); --faint: light-dark(#5c6066, #a2a7ae);
---line: light-dark(#d9d9d4, #373b41); --link: light-dark(#0b57b0, #8ab8f5); --good: light-dark(#1a6b35, #74cf90);
---bad: light-dark(#a8201a, #ff9a90); --mixed: light-dark(#7a5200, #e9bd62); }
-body { margin: 1rem auto; padding: 0 1rem; max-width: 75rem; font: 15px/1.5 system-ui, sans-serif; color: var(--ink);
+// trendStyle is the style of the page next to that of its plots.
+const trendStyle = `body { margin: 1rem auto; padding: 0 1rem; max-width: 75rem; font: 15px/1.5 system-ui, sans-serif; color: var(--ink);
 background: light-dark(#fbfbfa, #16181b); overflow-wrap: anywhere; }
 div.table { overflow-x: auto; } table { border-collapse: collapse; }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
@@ -231,7 +228,7 @@ func (t *trend) html(to io.Writer) error {
 	var text strings.Builder
 	text.WriteString("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>looptape eval trend</title>\n<style>" +
-		trendStyle + plot.Style + "</style>\n</head>\n<body>\n<h1>looptape eval trend</h1>\n<div class=\"plots\">\n")
+		plot.Style + trendStyle + "</style>\n</head>\n<body>\n<h1>looptape eval trend</h1>\n<div class=\"plots\">\n")
 	for _, metric := range slices.Sorted(maps.Keys(t.Changes)) {
 		text.WriteString(t.plot(metric))
 	}
