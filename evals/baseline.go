@@ -142,12 +142,9 @@ func oneLine(v any) []byte {
 // ReadBaseline reads a baseline. It returns an [*importer.Error] with the name and, if known, the
 // line. Unknown members are errors, since a misspelled mark has no effect.
 func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxBaseline+1))
-	if err == nil && len(text) > maxBaseline {
-		err = fmt.Errorf("larger than %d bytes: not a baseline", maxBaseline)
-	}
+	text, err := readWhole(name, r, "baseline")
 	if err != nil {
-		return nil, &importer.Error{File: name, Err: err}
+		return nil, err
 	}
 	var file struct {
 		Format  string             `json:"format"`
@@ -177,8 +174,18 @@ func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 	return b, nil
 }
 
-// maxBaseline is the maximum size of a baseline in bytes; a case needs about 100.
-const maxBaseline = 1 << 30
+// readWhole reads a file of a kind that is held in memory. Its error is an [*importer.Error].
+func readWhole(name string, r io.Reader, kind string) ([]byte, error) {
+	const most = 1 << 30 // bytes; a case needs about 100
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("larger than %d bytes: not a %s", most, kind)
+	}
+	if err != nil {
+		return nil, &importer.Error{File: name, Err: err}
+	}
+	return text, nil
+}
 
 // errorLine returns the line of a decoding error, or 0 if the error has no position.
 func errorLine(text []byte, err error) int {

@@ -59,12 +59,9 @@ const (
 // Other members are in Ignored. ReadDataset joins all errors, each an [*importer.Error]: also for a row
 // without a case, a duplicate case, and a dataset that expects nothing and has no tags.
 func ReadDataset(name string, r io.Reader) (*Dataset, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxBaseline+1))
-	if err == nil && len(text) > maxBaseline {
-		err = fmt.Errorf("larger than %d bytes: not a dataset", maxBaseline)
-	}
+	text, err := readWhole(name, r, "dataset")
 	if err != nil {
-		return nil, &importer.Error{File: name, Err: err}
+		return nil, err
 	}
 	sum := sha256.Sum256(text)
 	d := &Dataset{name: name, digest: hex.EncodeToString(sum[:8]), byCase: map[string]*datasetCase{}, byPrompt: map[string]*datasetCase{}}
