@@ -57,6 +57,8 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 	rows := func(members string) string {
 		return `[{"id":"o","traceId":"t","type":"GENERATION","parentObservationId":null,"startTime":"2026-01-01T00:00:00Z","input":"q","output":"a",` + members + `}]`
 	}
+	const uiCall = `"parts":[{"type":"text","text":"a"},{"type":"tool-invocation","toolInvocation":{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":{"r":1}}}]`
+	const noPart = `the message has calls or results that are not among its parts, as "toolInvocations"`
 	const object, list = "expected an object", "expected a list"
 	for file, want := range map[string]string{
 		adk(`[` + event + `,"lost"]`):                                                                           "events[1]: " + object,
@@ -149,11 +151,19 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 		rows(`"totalCost":[0.5]`):       "totalCost: expected a number",
 		rows(`"totalCost":0.5`):         "",
 		rows(`"totalCost":null`):        "",
-		strings.Replace(langfuse(`[]`), `"type":`, `"calculatedTotalCost":"0.5","type":`, 1): "observations[0].calculatedTotalCost: expected a number",
-		ui(`"parts":"[{\"type\":\"tool-invocation\"}]"`):                                     `text that is not read, as "parts"`,
-		ui(`"parts":{"0":{"type":"text","text":"a"}}`):                                       `text that is not read, as "parts"`,
-		ui(`"toolInvocations":"[{}]"`):                                                       `text that is not read, as "toolInvocations"`,
-		ui(`"parts":[{"type":"text","text":"a"},"lost"]`):                                    "a part that is not an object",
+		strings.Replace(langfuse(`[]`), `"type":`, `"calculatedTotalCost":"0.5","type":`, 1):                                                   "observations[0].calculatedTotalCost: expected a number",
+		ui(`"parts":"[{\"type\":\"tool-invocation\"}]"`):                                                                                       `text that is not read, as "parts"`,
+		ui(`"parts":{"0":{"type":"text","text":"a"}}`):                                                                                         `text that is not read, as "parts"`,
+		ui(`"toolInvocations":"[{}]"`):                                                                                                         `text that is not read, as "toolInvocations"`,
+		ui(`"parts":[{"type":"text","text":"a"},"lost"]`):                                                                                      "a part that is not an object",
+		ui(uiCall + `,"toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{ },"result":{"r": 1}}]`):                    "",
+		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"f","args":{}}]`):                                         "",
+		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"d","toolName":"f","args":{}}]`):                                         noPart,
+		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"g","args":{}}]`):                                         noPart,
+		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"f","args":{"x":1}}]`):                                    noPart,
+		ui(uiCall + `,"toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":2}]`):                            noPart,
+		ui(uiCall + `,"toolInvocations":["lost"]`):                                                                                             noPart,
+		ui(`"parts":[{"type":"text","text":"a"}],"toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":2}]`): noPart,
 		ui(`"parts":[]`):                        "",
 		ui(`"parts":null,"toolInvocations":[]`): "",
 		ui(`"parts":[{"type":"step-start"},{"type":"text","text":"a"}],"annotations":[]`): "",

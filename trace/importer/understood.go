@@ -144,7 +144,11 @@ var knownRoles = []llm.Role{llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm
 // addMembers adds the members that may be calls or results of tools in an unknown form.
 func addMembers(opaque json.RawMessage, add func(format string, args ...any)) {
 	for name, value := range unknownMembers(opaque) {
-		if name != "tool_call_chunks" && message.IsToolMember(name, value) {
+		switch {
+		case name == "tool_call_chunks" || !message.IsToolMember(name, value):
+		case name == "toolInvocations" && value[0] == '[':
+			add("the message has calls or results that are not among its parts, as %q", name)
+		default:
 			add("the message has the unknown member %q", name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
@@ -181,7 +182,7 @@ func isUI(d *jsonio.Dec) bool {
 // results of its calls. The first has the other members of the UIMessage.
 func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Message {
 	before := len(messages)
-	var parts []llm.Part
+	var parts, read []llm.Part
 	var text, reasoning string
 	endStep := func() {
 		messages = AddStep(messages, role, parts)
@@ -200,8 +201,11 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 				reasoning += p.Text
 			default: // only texts are repeated outside the parts
 			}
-			parts = append(parts, p)
+			parts, read = append(parts, p), append(read, p)
 		}
+	}
+	if other := otherInvocations(f.invocations, read); f.uiParts != "" && other != nil {
+		f.rest.Add("toolInvocations", other)
 	}
 	if f.uiParts == "" {
 		step := ""
@@ -227,6 +231,43 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 	}
 	messages[before].Opaque = f.rest.JSON()
 	return messages
+}
+
+// otherInvocations returns the invocations whose call or result is not among the parts, which repeat them; nil for none.
+func otherInvocations(invocations string, parts []llm.Part) json.RawMessage {
+	var others tree.List
+	for _, raw := range tree.Elements(json.RawMessage(invocations)) {
+		for _, p := range invocation(raw, tree.Scalar(raw, "toolName")) {
+			if !slices.ContainsFunc(parts, func(read llm.Part) bool { return isSame(p, read) }) {
+				others.Add(raw)
+				break
+			}
+		}
+	}
+	if others == nil {
+		return nil
+	}
+	return others.JSON()
+}
+
+// isSame reports whether two parts are the same call, or have the same result of one.
+func isSame(a, b llm.Part) bool {
+	switch a := a.(type) {
+	case llm.ToolCall:
+		call, ok := b.(llm.ToolCall)
+		return ok && a.ID == call.ID && a.Name == call.Name && jsonval.Equal(a.Arguments, call.Arguments)
+	case llm.ToolResult:
+		result, ok := b.(llm.ToolResult)
+		return ok && a.ID == result.ID && slices.EqualFunc(a.Content, result.Content, isSame)
+	case llm.Text:
+		text, ok := b.(llm.Text)
+		return ok && jsonval.Equal(a.Text, text.Text)
+	case llm.Unknown:
+		unknown, ok := b.(llm.Unknown)
+		return ok && jsonval.Equal(string(a.Raw), string(unknown.Raw))
+	default: // an invocation has no other part
+		return false
+	}
 }
 
 func uiPart(part json.RawMessage) []llm.Part {
