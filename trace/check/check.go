@@ -241,8 +241,9 @@ type List struct {
 	Protocol string
 	// Request is true if the list is the body of a request: Done is the same as Sent.
 	Request bool
-	// Response is true if the last message is the whole body of a response. In Responses, a text after a call is then
-	// of the same response; in a list of items that is unknown.
+	// Response is true if the last message of the assistant is a whole response. In Responses, a text after a call is
+	// then of the same response; in a list of items that is unknown. In Messages, the message is then not joined with
+	// the one before it.
 	Response bool
 	// Required reports whether the provider rejects a request without the opaque data of a part
 	// of the response; see [List.Follow]. nil means that it requires none.
@@ -298,7 +299,10 @@ func (l *List) Done() []Violation {
 	l.addLast()
 	l.list.settle(&l.sink, true)
 	l.settleServerCalls()
-	if l.Protocol == "openai-responses" && l.hasLast && !l.Response {
+	switch {
+	case l.list.joins:
+		l.list.continued(&l.sink, l.Response)
+	case l.Protocol == "openai-responses" && l.hasLast && !l.Response:
 		l.list.followed(&l.sink, l.last)
 	}
 	return l.found

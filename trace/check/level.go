@@ -58,7 +58,7 @@ func (f *Fault) rule(protocol string) string {
 // ("Migrating From API v1 to API v2"). No rule is known for other faults, and none for Ollama.
 var (
 	faultUnanswered  = &Fault{"a call without a result", invPairing, "400 SO-01 SR-01 SA-01 SG-01 400 400 -"}
-	faultFollowed    = &Fault{"items of Responses that end with a text after a call without a result: it is unknown whether both are of one response", invPairing, ". . - . . . . ."}
+	faultFollowed    = &Fault{"a text (Responses) or a message of the assistant (Anthropic) after a call without a result, at the end of a list: it is unknown whether both are of one response", invPairing, ". . - - . . . ."}
 	faultOrphan      = &Fault{"a result without its call", invPairing, "400 SO-02 SR-02 SA-02 SG-03 400 - -"}
 	faultTwoResults  = &Fault{"two results for one call", invPairing, "400 SO-03 SR-03 SA-03 SG-01 400 - -"}
 	faultDroppedCall = &Fault{"a response that is sent back without one of its calls", invPairing, "(-) - - - - - - -"}

@@ -47,6 +47,7 @@ type list struct {
 	disordered bool
 	joins      bool // the provider joins assistant messages that follow each other
 	assistant  bool // the last message is of the assistant
+	latest     int  // the last message of the assistant
 	unsent     bool // nothing shows that the next message was sent
 }
 
@@ -104,6 +105,9 @@ func (l *list) take(s *sink, m llm.Message) {
 	isAssistant := m.Role == llm.RoleAssistant
 	joined := l.joins && l.assistant && isAssistant
 	l.assistant = isAssistant
+	if isAssistant {
+		l.latest = l.n
+	}
 	ofTools := m.Role == llm.RoleTool // with other parts than results, such as the answer to a request for approval
 	executed := executedCalls(m)
 	for _, p := range m.Parts {
@@ -338,6 +342,17 @@ func (l *list) followed(s *sink, last llm.Message) {
 	}
 	followed := slices.DeleteFunc(slices.Clone(l.open), func(c openCall) bool { return !before[c.id] })
 	l.unanswered(s, faultFollowed, followed, true, "the call %s has no result, and a text follows, which may be of the same response")
+}
+
+// continued reports the open calls that another message of the assistant follows. Messages does not show where
+// a response ends, unless the last one is whole: the model then got a request without the results.
+func (l *list) continued(s *sink, whole bool) {
+	before := slices.DeleteFunc(slices.Clone(l.open), func(c openCall) bool { return int(l.placed[c.at].msg) >= l.latest })
+	if whole {
+		l.unanswered(s, faultUnanswered, before, true, "the call %s has no result, and another response follows")
+		return
+	}
+	l.unanswered(s, faultFollowed, before, true, "the call %s has no result, and a message of the assistant follows, which may be of the same response")
 }
 
 // ended checks the list at the end of the run. The pending calls need no result.

@@ -318,12 +318,38 @@ func TestOrderAfterJoinedText(t *testing.T) {
 	}
 }
 
+// A call of Anthropic without a result is reported if a later message of the assistant is another response, and is a
+// note if it may be of the same one.
+func TestCallBeforeMessageOfAssistant(t *testing.T) {
+	for name, c := range map[string]struct {
+		list     []llm.Message
+		reported bool
+	}{
+		"a text":                        {[]llm.Message{llm.Assistant(c1), llm.Assistant(text("b"))}, true},
+		"a call":                        {[]llm.Message{llm.Assistant(c1), llm.Assistant(c2)}, true},
+		"a call with a result":          {[]llm.Message{llm.Assistant(c1), llm.Assistant(c2), llm.ToolResults(good("c2"))}, true},
+		"a text, and the result":        {[]llm.Message{llm.Assistant(c1), llm.Assistant(text("b")), llm.ToolResults(good("c1"))}, false},
+		"nothing":                       {[]llm.Message{llm.Assistant(c1)}, false},
+		"a text in the message":         {[]llm.Message{llm.Assistant(c1, text("b"))}, false},
+		"a result of another call only": {[]llm.Message{llm.Assistant(c1, c2), llm.ToolResults(good("c2"))}, false},
+	} {
+		for _, response := range []bool{false, true} {
+			list := check.List{Protocol: "anthropic-messages", Response: response}
+			list.Add(append([]llm.Message{llm.User("a")}, c.list...)...)
+			found := list.Done()
+			if len(found) > 1 || (len(found) == 1) != c.reported || c.reported && (found[0].Invariant != "INV-01" || found[0].Note == response || found[0].Event != 1) {
+				t.Errorf("%s after a call, response %v: violations %v, want INV-01 %v", name, response, found, c.reported)
+			}
+		}
+	}
+}
+
 // A list of messages has no response to compare with, so it shows no fault of INV-05 and INV-22, which requests show.
 func TestFaultsThatListsShow(t *testing.T) {
 	for _, i := range check.Catalog() {
 		for _, f := range i.Faults {
 			needsResponse := i.ID == "INV-05" || i.ID == "INV-22" || strings.Contains(f.Description, "a response that is sent back")
-			isOther := strings.Contains(f.Description, "items of Responses") || strings.Contains(f.Description, "Anthropic's server") || strings.HasPrefix(f.Description, "a request without messages")
+			isOther := strings.Contains(f.Description, "(Responses) or") || strings.Contains(f.Description, "Anthropic's server") || strings.HasPrefix(f.Description, "a request without messages")
 			if got, want := f.IsReported(""), !needsResponse && !isOther; got != want {
 				t.Errorf("%s, %s, in a list: reported %v, want %v", i.ID, f.Description, got, want)
 			}

@@ -3,6 +3,7 @@ package importer_test
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,6 +106,49 @@ func TestProtocolOfLists(t *testing.T) {
 				t.Errorf("got the protocol %q and the violations %q, want %q and %q", run.Protocol, got, c.protocol, c.want)
 			}
 		})
+	}
+}
+
+// A call without a result before another response, at the end of a recording, is an error if the recording shows the
+// ends of responses, and a note if both may be of one response.
+func TestCallBeforeLastResponse(t *testing.T) {
+	const use, said = `{"type":"tool_use","id":"t","name":"f","input":{}}`, `{"type":"text","text":"k"}`
+	record := func(kind, id, model, block string) string {
+		return `{"type":"` + kind + `","sessionId":"s","session_id":"s","parent_tool_use_id":null,"message":{"role":"` + kind + `","id":"` + id + `","model":"` + model + `","content":[` + block + `]}}` + "\n"
+	}
+	session := func(id, model string) string {
+		return record("user", "", "", said) + record("assistant", "m1", "c", use) + record("assistant", id, model, said)
+	}
+	event := func(n int, kind, rest string) string {
+		return `{"type":"` + kind + `","id":"e` + strconv.Itoa(n) + `","processed_at":"t"` + rest + "}\n"
+	}
+	asked := event(1, "user.message", `,"content":[`+said+`]`) + event(2, "span.model_request_start", "") + event(3, "agent.tool_use", `,"name":"f","input":{}`)
+	answered := event(5, "agent.message", `,"content":[`+said+`]`)
+	const list = `[{"role":"user","content":"x"},{"role":"assistant","content":[` + use + `]}`
+	for name, c := range map[string]struct{ in, want string }{
+		"Claude Code, two responses":      {session("m2", "c"), "INV-01 false"},
+		"Claude Code, one response":       {session("m1", "c"), ""},
+		"Claude Code, its own message":    {session("m2", "<synthetic>"), "INV-01 true"},
+		"Claude Code, no id":              {session("", "c"), "INV-01 true"},
+		"Agent SDK, two responses":        {`{"type":"system","subtype":"init","session_id":"s","apiKeySource":"x"}` + "\n" + session("m2", "c"), "INV-01 false"},
+		"managed agents, two requests":    {asked + event(4, "span.model_request_start", "") + answered, "INV-01 false"},
+		"managed agents, one request":     {asked + answered, ""},
+		"a list of Anthropic":             {list + `,{"role":"assistant","content":[` + said + `]}]`, "INV-01 true"},
+		"a list that ends with a call":    {list + `]`, ""},
+		"a row with an answer":            {`{"prompt":` + list + `],"answer":"k"}`, "INV-01 false"},
+		"a row that has its last message": {`{"prompt":[{"role":"user","content":"x"},{"role":"assistant","content":[` + said + "," + use + `]}],"answer":"k"}`, ""},
+		"a row whose answer is its call":  {`{"prompt":` + list + `],"answer":"{\"name\":\"f\"}"}`, ""},
+	} {
+		run := onlyRun(t, c.in)
+		list := check.List{Protocol: run.Protocol, Request: run.Sent, Response: run.Response}
+		list.Add(run.Messages...)
+		got := ""
+		for _, v := range list.Done() {
+			got += fmt.Sprint(v.Invariant, " ", v.Note)
+		}
+		if got != c.want || run.Unknown != nil {
+			t.Errorf("%s: violations %q, want %q; not understood %v", name, got, c.want, run.Unknown)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ type Run struct {
 	Messages []llm.Message
 	// Sent is true if the messages are the whole body of a request to a model.
 	Sent bool
-	// Response is true if the last message is the whole body of a response.
+	// Response is true if the last message of the assistant is a whole response.
 	Response bool
 	// Events are the events of a trace, which has no Messages.
 	Events []trace.Event

@@ -315,6 +315,10 @@ func (r *claudeRun) add(rec *record, response string, messages []llm.Message) {
 		at = len(r.Messages)
 		r.Messages = append(r.Messages, messages...)
 	}
+	if m := rec.members["message"]; rec.kind == "assistant" {
+		// Claude Code writes messages of its own, such as errors, as those of the model <synthetic>.
+		r.IsResponse = tree.Scalar(m, "id") != "" && tree.Scalar(m, "model") != "<synthetic>"
+	}
 	m := &r.Messages[at]
 	m.Opaque = addRecord(m.Opaque, rec.data)
 	if response != "" {

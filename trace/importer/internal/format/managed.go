@@ -23,7 +23,7 @@ func SniffManagedAgents(h *Head) (Layout, bool) {
 
 // managed reads sessions of managed agents (https://platform.claude.com/docs/en/managed-agents/events-and-streaming).
 // A session is a run, and so is each other thread of it. The events of a response that follow each
-// other are one message. Events that the program sends are in the stream again. Run.Meta has the
+// other are one message, up to the next request to the model. Events that the program sends are in the stream again. Run.Meta has the
 // events without messages, by type.
 type managed struct {
 	threads []*managedThread // the main one is the first
@@ -37,6 +37,7 @@ type managedThread struct {
 	id    string
 	names map[string]string // of tools by call
 	usage llm.Usage
+	next  bool // a request to the model has begun after the last message
 }
 
 // NewManagedAgents returns a reader of sessions of managed agents.
@@ -176,6 +177,9 @@ func (c *managed) event(r *record) {
 			t.reportUsage(r, "model_usage", usage)
 			t.usage = t.usage.Add(anthropicUsage(usage))
 		}
+		if r.kind == "span.model_request_start" {
+			c.thread(r.text("session_thread_id"), r.line).next = true
+		}
 		c.other.add(r.kind, r.raw)
 	default:
 		c.unknown(r, "the event has the unknown type "+strconv.Quote(r.kind))
@@ -304,10 +308,11 @@ func (t *managedThread) add(messages []llm.Message, data json.RawMessage) {
 	nameResults(messages, t.names)
 	for i, m := range messages {
 		last := len(t.Messages) - 1
-		if last < 0 || m.Role != llm.RoleAssistant || t.Messages[last].Role != m.Role {
+		if last < 0 || m.Role != llm.RoleAssistant || t.Messages[last].Role != m.Role || t.next {
 			t.Messages = append(t.Messages, llm.Message{Role: m.Role})
 			last++
 		}
+		t.next = false
 		to := &t.Messages[last]
 		to.Parts = append(to.Parts, m.Parts...)
 		if i == 0 {

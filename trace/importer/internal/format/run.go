@@ -41,7 +41,7 @@ type Run struct {
 	Failed error
 	// Gap is 1 and the number of messages before the first one that may be missing; 0 if none is.
 	Gap int
-	// IsResponse is true if the last message is a response whose body was read, so that its calls were looked at.
+	// IsResponse is true if the last message of the assistant is a whole response whose calls were looked at.
 	IsResponse bool
 	// More are further runs of the same JSON value.
 	More []Run
@@ -279,7 +279,7 @@ func (r *Run) Reply(answer json.RawMessage) {
 		return
 	}
 	r.Answer = tree.String(answer)
-	if r.isAnswered() {
+	if r.isAnswered() && !r.awaitsResults() {
 		return
 	}
 	if tree.Member(tree.Element(answer, "0"), "function") != nil {
@@ -290,7 +290,13 @@ func (r *Run) Reply(answer json.RawMessage) {
 			return
 		}
 	}
-	r.Messages = append(r.Messages, llm.Assistant(llm.Text{Text: r.Answer}))
+	r.Messages, r.IsResponse = append(r.Messages, llm.Assistant(llm.Text{Text: r.Answer})), true
+}
+
+// awaitsResults reports whether the last message has calls without text, so that an answer with text is another one.
+func (r *Run) awaitsResults() bool {
+	last := r.Messages[len(r.Messages)-1]
+	return r.Answer != "" && r.Answer[0] != '[' && r.Answer[0] != '{' && last.Text() == "" && len(last.Calls()) > 0
 }
 
 func (r *Run) isAnswered() bool {
