@@ -59,6 +59,12 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 	}
 	const uiCall = `"parts":[{"type":"text","text":"a"},{"type":"tool-invocation","toolInvocation":{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":{"r":1}}}]`
 	const noPart = `the message has calls or results that are not among its parts, as "toolInvocations"`
+	step := func(members string) string {
+		return `{"finishReason":"stop","text":"k","steps":[{"finishReason":"stop","text":"k","content":[{"type":"text","text":"k"},{"type":"reasoning","text":"h"},{"type":"tool-call","toolCallId":"a","toolName":"f","input":{"x":1}},` +
+			`{"type":"tool-result","toolCallId":"a","toolName":"f","input":{"x":1},"output":{"r":1}},{"type":"tool-call","toolCallId":"p","toolName":"s","input":{},"providerExecuted":true},{"type":"tool-result","toolCallId":"p","toolName":"s","output":1,"providerExecuted":true}],` + members + `}]}`
+	}
+	sent := func(parts string) string { return step(`"response":{"id":"r","messages":[` + parts + `]}`) }
+	const unlisted = "the member has a text, a call or a result that is not among the content"
 	const object, list = "expected an object", "expected a list"
 	for file, want := range map[string]string{
 		adk(`[` + event + `,"lost"]`):                                                                           "events[1]: " + object,
@@ -151,18 +157,36 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 		rows(`"totalCost":[0.5]`):       "totalCost: expected a number",
 		rows(`"totalCost":0.5`):         "",
 		rows(`"totalCost":null`):        "",
-		strings.Replace(langfuse(`[]`), `"type":`, `"calculatedTotalCost":"0.5","type":`, 1):                                                   "observations[0].calculatedTotalCost: expected a number",
-		ui(`"parts":"[{\"type\":\"tool-invocation\"}]"`):                                                                                       `text that is not read, as "parts"`,
-		ui(`"parts":{"0":{"type":"text","text":"a"}}`):                                                                                         `text that is not read, as "parts"`,
-		ui(`"toolInvocations":"[{}]"`):                                                                                                         `text that is not read, as "toolInvocations"`,
-		ui(`"parts":[{"type":"text","text":"a"},"lost"]`):                                                                                      "a part that is not an object",
-		ui(uiCall + `,"toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{ },"result":{"r": 1}}]`):                    "",
-		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"f","args":{}}]`):                                         "",
-		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"d","toolName":"f","args":{}}]`):                                         noPart,
-		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"g","args":{}}]`):                                         noPart,
-		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"f","args":{"x":1}}]`):                                    noPart,
-		ui(uiCall + `,"toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":2}]`):                            noPart,
-		ui(uiCall + `,"toolInvocations":["lost"]`):                                                                                             noPart,
+		strings.Replace(langfuse(`[]`), `"type":`, `"calculatedTotalCost":"0.5","type":`, 1):                                "observations[0].calculatedTotalCost: expected a number",
+		ui(`"parts":"[{\"type\":\"tool-invocation\"}]"`):                                                                    `text that is not read, as "parts"`,
+		ui(`"parts":{"0":{"type":"text","text":"a"}}`):                                                                      `text that is not read, as "parts"`,
+		ui(`"toolInvocations":"[{}]"`):                                                                                      `text that is not read, as "toolInvocations"`,
+		ui(`"parts":[{"type":"text","text":"a"},"lost"]`):                                                                   "a part that is not an object",
+		ui(uiCall + `,"toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{ },"result":{"r": 1}}]`): "",
+		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"f","args":{}}]`):                      "",
+		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"d","toolName":"f","args":{}}]`):                      noPart,
+		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"g","args":{}}]`):                      noPart,
+		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"f","args":{"x":1}}]`):                 noPart,
+		ui(uiCall + `,"toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":2}]`):         noPart,
+		step(`"reasoning":[{"type":"reasoning","text":"h"}],"reasoningText":"h","toolCalls":[{"type":"tool-call","toolCallId":"a","toolName":"f","input":{ "x": 1}}],"toolResults":[{"type":"tool-result","toolCallId":"a","toolName":"f","output":{"r": 1}},{"type":"tool-result","toolCallId":"p","toolName":"s","output":1,"providerExecuted":true}]`): "",
+		step(`"toolCalls":[{"type":"tool-call","toolCallId":"b","toolName":"f","input":{"x":1}}]`):                        "steps[0].toolCalls[0]: " + unlisted,
+		step(`"toolCalls":[{"toolCallId":"b","toolName":"f","input":{"x":1}}]`):                                           "steps[0].toolCalls[0]: " + unlisted,
+		step(`"toolCalls":[{"type":"tool-call","toolCallId":"a","toolName":"f","input":{"x":2}}]`):                        "steps[0].toolCalls[0]: " + unlisted,
+		step(`"dynamicToolCalls":["lost"]`):                                                                               "steps[0].dynamicToolCalls[0]: " + object,
+		step(`"toolResults":[{"type":"tool-result","toolCallId":"a","toolName":"f","output":{"r":2}}]`):                   "steps[0].toolResults[0]: " + unlisted,
+		step(`"toolResults":[{"type":"tool-result","toolCallId":"s","toolName":"s","output":1,"providerExecuted":true}]`): "steps[0].toolResults[0]: " + unlisted,
+		step(`"reasoningText":"lost"`):                           "steps[0].reasoningText: " + unlisted,
+		step(`"reasoning":[{"type":"reasoning","text":"lost"}]`): "steps[0].reasoning[0]: " + unlisted,
+		sent(`{"role":"assistant","content":"k"},{"role":"assistant","content":[{"type":"text","text":"k"},{"type":"reasoning","text":"h"},{"type":"file","data":"AA==","mediaType":"image/png"},{"type":"tool-call","toolCallId":"a","toolName":"f","input":{"x":1}},{"type":"tool-approval-request","approvalId":"i","toolCallId":"a"}]},` +
+			`{"role":"tool","content":[{"type":"tool-result","toolCallId":"a","toolName":"f","output":{"type":"text","value":"for the model"}},{"type":"tool-result","toolCallId":"p","toolName":"s","output":{"type":"json","value":1}}]}`): "",
+		sent(`{"role":"assistant","content":"lost"}`):                                                                                   "steps[0].response.messages[0].content: " + unlisted,
+		sent(`{"role":"assistant","content":[{"type":"tool-call","toolCallId":"b","toolName":"f","input":{"x":1}}]}`):                   "steps[0].response.messages[0].content[0]: " + unlisted,
+		sent(`{"role":"tool","content":[{"type":"tool-result","toolCallId":"b","toolName":"f","output":{"type":"text","value":"x"}}]}`): "steps[0].response.messages[0].content[0]: " + unlisted,
+		sent(`"lost"`): "steps[0].response.messages[0]: " + object,
+		`{"finishReason":"stop","text":"k","steps":[{"text":"k","finishReason":"stop"}],"toolCalls":[{"type":"tool-call","toolCallId":"a","toolName":"f","args":{}}]}`:                                                                                                         "toolCalls[0]: " + unlisted,
+		`{"finishReason":"stop","text":"k","toolCalls":[{"type":"tool-call","toolCallId":"a","toolName":"f","args":{}}],"response":{"messages":[{"role":"assistant","content":[{"type":"text","text":"k"},{"type":"tool-call","toolCallId":"a","toolName":"f","args":{}}]}]}}`: "",
+		`{"finishReason":"stop","text":"k","steps":[{"text":"k","finishReason":"stop"},"lost"]}`:                                                                                                                                                                               "steps[1]: " + object,
+		ui(uiCall + `,"toolInvocations":["lost"]`): noPart,
 		ui(`"parts":[{"type":"text","text":"a"}],"toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":2}]`): noPart,
 		ui(`"parts":[]`):                        "",
 		ui(`"parts":null,"toolInvocations":[]`): "",

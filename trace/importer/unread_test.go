@@ -284,6 +284,7 @@ func TestOtherMessagesAreReported(t *testing.T) {
 		"calls":                   {`{` + messages + `,"tool_calls":[` + function + `]}`, "file:1: tool_calls: "},
 		"one more call":           {`{"messages":` + call + `,"tool_calls":[` + function + `,` + function + `]}`, "file:1: tool_calls: "},
 		"a response":              {`{` + messages + `,"response":{"role":"assistant","tool_calls":[` + function + `]}}`, "file:1: response: "},
+		"a preference":            {`{` + messages + `,"chosen":{"role":"assistant","content":"b"}}`, "file:1: chosen: "},
 		"another text":            {`{` + messages + `,"response":{"role":"assistant","content":"b"}}`, "file:1: response: "},
 		"of Gemini":               {`{` + messages + `,"contents_before":[{"role":"user","parts":[{"text":"other"}]}]}`, "file:1: contents_before: "},
 	} {
@@ -296,6 +297,8 @@ func TestOtherMessagesAreReported(t *testing.T) {
 		"no calls":             `{` + messages + `,"tool_calls":[],"expected_tool_calls":[` + function + `]}`,
 		"the choice of a tool": `{"model":"m",` + messages + `,"function_call":{"name":"f"}}`,
 		"the answer again":     `{` + messages + `,"response":{"role":"assistant","content":[{"type":"text","text":"a"}]}}`,
+		"a preference":         `{` + messages + `,"chosen":{"role":"assistant","content":"a"}}`,
+		"an expected answer":   `{` + messages + `,"expected":{"role":"assistant","content":"b"}}`,
 		"the prompt again":     `{` + messages + `,"prompt":[{"role":"user","content":"q"}]}`,
 		"in another form":      `{` + messages + `,"input":[{"role":"user","content":[{"type":"text","text":"q"}]}]}`,
 		"what is expected":     `{` + messages + `,"target":[{"role":"assistant","content":"b"}]}`,

@@ -2,6 +2,8 @@ package format
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -26,17 +28,115 @@ func AISDK(d *jsonio.Dec, run *Run) {
 	run.SetName()
 	run.Describe()
 	run.Ask(Value(run.Meta, nil, PromptNames))
-	if steps := run.Meta["steps"]; steps != nil {
-		for _, step := range tree.Elements(steps) {
-			run.Messages = message.AddStep(run.Messages, llm.RoleAssistant, stepParts(step))
-		}
-	} else {
+	steps, listed := run.Meta["steps"], listed{run: run}
+	for _, step := range run.Objects("steps", steps) {
+		run.Messages = message.AddStep(run.Messages, llm.RoleAssistant, stepParts(step))
+	}
+	if steps == nil {
 		run.Messages = message.AddStep(run.Messages, llm.RoleAssistant, stepParts(raw))
 	}
+	for n, step := range tree.Elements(steps) {
+		listed.step("steps["+strconv.Itoa(n)+"]", step, tree.Member(step, "content") == nil)
+	}
+	listed.step("", raw, steps == nil && run.Meta["content"] == nil)
 	run.Answer = tree.Scalar(run.Meta["text"])
 	if n := len(run.Messages); run.Answer == "" && n > 0 && run.Messages[n-1].Role == llm.RoleAssistant {
 		run.Answer = run.Messages[n-1].Text()
 	}
+}
+
+// listed reports the calls, results and texts of results and steps of the AI SDK that the messages of a run do not have.
+type listed struct {
+	run  *Run
+	keys map[string]bool // of the parts of the messages; nil until one is looked for
+	text string          // of all parts
+}
+
+// step reports what is not among the messages of a result or a step, at a path. The lists repeat parts of the content
+// unless they were read; the messages of a response are those of all steps so far.
+func (l *listed) step(path string, step json.RawMessage, wasRead bool) {
+	if !wasRead {
+		for _, name := range []string{"toolCalls", "staticToolCalls", "dynamicToolCalls", "toolResults", "staticToolResults", "dynamicToolResults"} {
+			l.parts(joinPath(path, name), tree.Member(step, name), message.SDKPart)
+		}
+	}
+	for _, name := range []string{"text", "reasoning", "reasoningText"} {
+		if value := tree.Member(step, name); (path != "" || name != "text") && !message.IsEmpty(value) { // the text of a result is its answer
+			l.parts(joinPath(path, name), value, message.SDKPart)
+		}
+	}
+	path = joinPath(path, "response.messages")
+	for n, m := range l.run.Objects(path, tree.Member(step, "response", "messages")) {
+		l.parts(path+"["+strconv.Itoa(n)+"].content", tree.Member(m, "content"), func(part json.RawMessage) llm.Part {
+			p := message.SDKPart(part)
+			if r, ok := p.(llm.ToolResult); ok { // the output may be in another form for the model
+				r.Content = nil
+				return r
+			}
+			return p
+		})
+	}
+}
+
+// parts reports the parts of a list, or the text, if they are not among the messages.
+func (l *listed) parts(path string, list json.RawMessage, read func(json.RawMessage) llm.Part) {
+	if text, ok := tree.Text(list); ok {
+		l.part(path, llm.Text{Text: text})
+		return
+	}
+	for n, part := range l.run.Objects(path, list) {
+		l.part(path+"["+strconv.Itoa(n)+"]", read(part))
+	}
+}
+
+func (l *listed) part(path string, p llm.Part) {
+	if l.keys == nil {
+		l.read()
+	}
+	found := true
+	switch p := p.(type) {
+	case llm.Text:
+		found = strings.Contains(l.text, p.Text)
+	case llm.Reasoning:
+		found = strings.Contains(l.text, p.Text)
+	case llm.ToolCall, llm.ToolResult:
+		found = l.keys[message.Key(p)]
+	case llm.Unknown:
+		kind := tree.Scalar(p.Raw, "value", "type")
+		found = kind != "" && kind != "tool-result" && kind != "tool-error" || l.keys[outputKey(p)]
+	default: // no content of the conversation, or a part whose form in the content is another
+	}
+	if !found {
+		l.run.ReportUnknown(path, "the member has a text, a call or a result that is not among the content")
+	}
+}
+
+func (l *listed) read() {
+	l.keys = map[string]bool{}
+	var text, reasoning strings.Builder
+	for _, m := range l.run.Messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Text:
+				text.WriteString(p.Text)
+			case llm.Reasoning:
+				reasoning.WriteString(p.Text)
+			case llm.ToolResult:
+				l.keys[message.Key(p)], l.keys[message.Key(llm.ToolResult{ID: p.ID})] = true, true
+			case llm.Unknown: // of a call that the provider runs
+				l.keys[outputKey(p)] = true
+			case llm.ToolCall:
+				l.keys[message.Key(p)] = true
+			case llm.Media:
+			}
+		}
+	}
+	l.text = text.String() + reasoning.String()
+}
+
+// outputKey returns the key of the output of a call that the provider runs.
+func outputKey(u llm.Unknown) string {
+	return message.Key(llm.ToolResult{ID: tree.Scalar(u.Raw, "value", "toolCallId")})
 }
 
 func stepParts(step json.RawMessage) (parts []llm.Part) {

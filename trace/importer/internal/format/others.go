@@ -37,14 +37,16 @@ func (r *Run) ReportOtherMessages(known ...json.RawMessage) {
 				r.ReportUnknown(name, "the member has calls that are not those of the run, and they are not read")
 			}
 			continue
-		case slices.Contains(AnswerNames, name) && isMessage(value):
+		case slices.Contains(ExpectedNames, name):
+			continue
+		case isMessage(value) && (slices.Contains(Roles, tree.Scalar(value, "role")) || slices.Contains(AnswerNames, name)):
 			value = slices.Concat([]byte("["), value, []byte("]"))
 			if messages, err := readMessages(value); err != nil || slices.ContainsFunc(messages, func(m llm.Message) bool { return !has(&m) }) {
 				r.ReportUnknown(name, "the message is not one of the run, and it is not read")
 			}
 			continue
 		}
-		if slices.Contains(ExpectedNames, name) || !bytes.Contains(value, []byte(`"content"`)) && !bytes.Contains(value, []byte(`"parts"`)) {
+		if !bytes.Contains(value, []byte(`"content"`)) && !bytes.Contains(value, []byte(`"parts"`)) {
 			continue
 		}
 		r.findMessages(name, value, known, has)

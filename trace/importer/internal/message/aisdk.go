@@ -205,7 +205,7 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 		}
 	}
 	if other := otherInvocations(f.invocations, read); f.uiParts != "" && other != nil {
-		f.rest.Add("toolInvocations", other)
+		f.rest.Add("toolInvocations", other.JSON())
 	}
 	if f.uiParts == "" {
 		step := ""
@@ -234,39 +234,39 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 }
 
 // otherInvocations returns the invocations whose call or result is not among the parts, which repeat them; nil for none.
-func otherInvocations(invocations string, parts []llm.Part) json.RawMessage {
-	var others tree.List
-	for _, raw := range tree.Elements(json.RawMessage(invocations)) {
-		for _, p := range invocation(raw, tree.Scalar(raw, "toolName")) {
-			if !slices.ContainsFunc(parts, func(read llm.Part) bool { return isSame(p, read) }) {
-				others.Add(raw)
-				break
-			}
-		}
-	}
-	if others == nil {
+func otherInvocations(invocations string, parts []llm.Part) (others tree.List) {
+	if invocations == "" {
 		return nil
 	}
-	return others.JSON()
+	keys := map[string]bool{}
+	for _, p := range parts {
+		keys[Key(p)] = true
+	}
+	for _, raw := range tree.Elements(json.RawMessage(invocations)) {
+		if slices.ContainsFunc(invocation(raw, tree.Scalar(raw, "toolName")), func(p llm.Part) bool { return !keys[Key(p)] }) {
+			others.Add(raw)
+		}
+	}
+	return others
 }
 
-// isSame reports whether two parts are the same call, or have the same result of one.
-func isSame(a, b llm.Part) bool {
-	switch a := a.(type) {
+// Key returns a string that is equal for two parts that are the same call, or the same result of one.
+func Key(p llm.Part) string {
+	switch p := p.(type) {
 	case llm.ToolCall:
-		call, ok := b.(llm.ToolCall)
-		return ok && a.ID == call.ID && a.Name == call.Name && jsonval.Equal(a.Arguments, call.Arguments)
+		return strings.Join([]string{"call", p.ID, p.Name, jsonval.Canonical(p.Arguments)}, "\x00")
 	case llm.ToolResult:
-		result, ok := b.(llm.ToolResult)
-		return ok && a.ID == result.ID && slices.EqualFunc(a.Content, result.Content, isSame)
+		key := "result\x00" + p.ID
+		for _, content := range p.Content {
+			key += "\x00" + Key(content)
+		}
+		return key
 	case llm.Text:
-		text, ok := b.(llm.Text)
-		return ok && jsonval.Equal(a.Text, text.Text)
+		return jsonval.Canonical(p.Text)
 	case llm.Unknown:
-		unknown, ok := b.(llm.Unknown)
-		return ok && jsonval.Equal(string(a.Raw), string(unknown.Raw))
-	default: // an invocation has no other part
-		return false
+		return jsonval.Canonical(string(p.Raw))
+	default:
+		return ""
 	}
 }
 
