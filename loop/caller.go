@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -19,9 +18,8 @@ import (
 // caller makes the model calls of a run, one at a time.
 type caller struct {
 	run      *run
-	wrapped  ModelFunc  // the model call within the WrapModel hooks
-	mu       sync.Mutex // held during a model call
-	current  modelCall  // the last call, under way if active
+	wrapped  ModelFunc // the model call within the WrapModel hooks
+	current  modelCall // the last call, under way if active
 	active   bool
 	acc      llm.Accumulator
 	stream   stream
@@ -70,17 +68,14 @@ func (c *caller) call(s *StepInfo) (*llm.Response, error) {
 }
 
 func (c *caller) callWrapped(call ModelCall) (response *llm.Response, err error) {
-	c.run.life.enter(phaseCalling)
-	defer func() {
-		c.mu.Lock() // waits for a call that a hook left running
-		c.run.life.enter(phaseDeciding)
-		c.mu.Unlock()
-	}()
+	life := &c.run.life
+	life.enter(phaseCalling)
+	defer life.enter(phaseDeciding)
 	var caught error
-	func() {
+	life.callOut(func() {
 		defer contain("the middleware around the model call", "", &caught)
-		response, err = c.wrapped(c.run.life.ctx, call)
-	}()
+		response, err = c.wrapped(life.ctx, call)
+	})
 	if caught != nil {
 		return nil, &MiddlewareError{c.run.hooks.wrapper, caught}
 	}
@@ -100,13 +95,10 @@ func (c *caller) next(ctx context.Context, call ModelCall) (*llm.Response, error
 // callWithRetries makes a model call with the retries of Config.Retry, unless the phase of the run
 // does not allow it or another call is under way.
 func (c *caller) callWithRetries(ctx context.Context, op operation, call ModelCall) (*llm.Response, error) {
-	if !c.mu.TryLock() {
+	if !c.run.life.begin(op) {
 		return nil, ErrModelCallNotAllowed
 	}
-	defer c.mu.Unlock()
-	if !c.run.life.allows(op) {
-		return nil, ErrModelCallNotAllowed
-	}
+	defer c.run.life.recording.end()
 	c.run.beginStep()
 	retry, wait := &c.run.cfg.Retry, call.Wait
 	for n := 1; ; n++ {

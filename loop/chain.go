@@ -80,6 +80,12 @@ func (c *chain) wrap(model ModelFunc, tool ToolFunc) (ModelFunc, ToolFunc, error
 	return model, tool, nil
 }
 
+// callInRun calls a hook of a run, as callHook does.
+func callInRun[T any](r *run, middleware string, f func() (T, error)) (result T, err error) {
+	r.life.callOut(func() { result, err = callHook(middleware, f) })
+	return result, err
+}
+
 // callHook calls a hook. Its error, or its panic, is the error of the middleware.
 func callHook[T any](middleware string, f func() (T, error)) (result T, err error) {
 	func() {
@@ -108,7 +114,7 @@ func (r *run) startHooks() error {
 		if h.Start == nil {
 			continue
 		}
-		ctx, err := callHook(h.middleware, func() (context.Context, error) { return h.Start(r.life.ctx) })
+		ctx, err := callInRun(r, h.middleware, func() (context.Context, error) { return h.Start(r.life.ctx) })
 		switch {
 		case err != nil:
 			return r.fail(trace.NoStep, err)
@@ -129,7 +135,7 @@ func (r *run) beforeStep(s *StepInfo) (rewrites []trace.HistoryRewrite, stop boo
 		if h.BeforeStep == nil {
 			continue
 		}
-		c, err := callHook(h.middleware, func() (StepChange, error) { return h.BeforeStep(r.life.ctx, s.view(h.builtin)) })
+		c, err := callInRun(r, h.middleware, func() (StepChange, error) { return h.BeforeStep(r.life.ctx, s.view(h.builtin)) })
 		if err == nil {
 			err = r.change(s, h.middleware, c)
 		}
@@ -195,7 +201,7 @@ func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCa
 		if h.AfterModel == nil {
 			continue
 		}
-		d, err := callHook(h.middleware, func() (Decision, error) {
+		d, err := callInRun(r, h.middleware, func() (Decision, error) {
 			return h.AfterModel(r.life.ctx, s.view(h.builtin), copyOf(response))
 		})
 		switch {
@@ -224,7 +230,7 @@ func (r *run) beforeTools(s *StepInfo, plans []*plannedCall, builtin bool) (d De
 			continue
 		}
 		var calls []CallDecision
-		d, err := callHook(h.middleware, func() (d Decision, err error) {
+		d, err := callInRun(r, h.middleware, func() (d Decision, err error) {
 			calls, d, err = h.BeforeTools(r.life.ctx, s.view(h.builtin), copyCalls(plans))
 			return d, err
 		})
@@ -268,7 +274,7 @@ func (r *run) afterStep(s *StepInfo) (stop bool, err error) {
 		if h.AfterStep == nil {
 			continue
 		}
-		d, err := callHook(h.middleware, func() (Decision, error) { return h.AfterStep(r.life.ctx, s.view(h.builtin), s.Steps[len(s.Steps)-1]) })
+		d, err := callInRun(r, h.middleware, func() (Decision, error) { return h.AfterStep(r.life.ctx, s.view(h.builtin), s.Steps[len(s.Steps)-1]) })
 		if err != nil {
 			return true, err
 		}
@@ -288,7 +294,7 @@ func (r *run) endHooks(res *Result, err error) error {
 		if h.End == nil {
 			continue
 		}
-		changed, herr := callHook(h.middleware, func() (Result, error) { return h.End(r.life.ctx, *res) })
+		changed, herr := callInRun(r, h.middleware, func() (Result, error) { return h.End(r.life.ctx, *res) })
 		if err = errors.Join(err, herr); herr == nil {
 			*res = changed
 		}
@@ -301,11 +307,11 @@ func (r *run) onStep(step *Step) error {
 	if r.cfg.OnStep == nil {
 		return nil
 	}
-	err := func() (err error) {
+	var err error
+	r.life.callOut(func() {
 		defer contain("OnStep", "", &err)
 		r.cfg.OnStep(*step)
-		return nil
-	}()
+	})
 	if err != nil {
 		return &MiddlewareError{"OnStep", err}
 	}

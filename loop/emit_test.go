@@ -3,6 +3,8 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,5 +113,83 @@ func TestMiddlewareEventsAfterAbandonedCall(t *testing.T) {
 	checkInvariants(t, "abandoned", events)
 	if diff := cmp.Diff([]string{"tool", "tool", "end"}, e.refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+}
+
+// A goroutine that a hook left running adds no event outside of hooks, at whatever time, and does
+// not race with the run.
+func TestEventsOfLateGoroutines(t *testing.T) {
+	const steps = 6
+	for _, wraps := range []bool{false, true} {
+		var left sync.WaitGroup
+		stop := make(chan struct{})
+		added := 0
+		var kept *loop.StepInfo
+		start := func(s *loop.StepInfo) {
+			kept = s
+			left.Go(func() {
+				for {
+					err := s.Emit("late", []byte("1"))
+					if err == nil {
+						added++
+					} else if !errors.Is(err, loop.ErrEventNotAllowed) {
+						t.Error(err)
+					}
+					runtime.Gosched()
+					select {
+					case <-stop:
+						return
+					default:
+					}
+				}
+			})
+		}
+		h := loop.Hooks{
+			BeforeTools: editCalls(func(_ context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
+				if s.Step == 0 {
+					start(s)
+				}
+				return loop.Decision{}, nil
+			}),
+			AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) {
+				runtime.Gosched()
+				return loop.Decision{}, nil
+			},
+			End: func(_ context.Context, res loop.Result) (loop.Result, error) {
+				close(stop)
+				left.Wait()
+				return res, nil
+			},
+		}
+		if wraps {
+			h.WrapModel = func(next loop.ModelFunc) loop.ModelFunc {
+				return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
+					runtime.Gosched()
+					return next(ctx, call)
+				}
+			}
+		}
+		var responses []fake.Response
+		for range steps {
+			responses = append(responses, calls("a", "a"))
+		}
+		_, events := mustRun(t, model(append(responses, text("done"))...), loop.Config{
+			Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{named("p", h)}, Clock: fake.NewClock(), MaxSteps: steps + 2,
+		})
+		if err := kept.Emit("late", []byte("1")); !errors.Is(err, loop.ErrEventNotAllowed) {
+			t.Errorf("after the run: %v", err)
+		}
+		late := 0
+		for i, ev := range events {
+			if ev.Seq != i {
+				t.Fatalf("event %d has the number %d", i, ev.Seq)
+			}
+			if c, is := ev.Body.(trace.Custom); is && c.Name == "late" {
+				late++
+			}
+		}
+		if late != added {
+			t.Errorf("%d events in the trace, %d added", late, added)
+		}
 	}
 }

@@ -21,8 +21,9 @@ var (
 	ErrStalled = errors.New("the model delivered no event")
 	// ErrToolTimeout: a tool took longer than Config.ToolTimeout.
 	ErrToolTimeout = errors.New("the tool took too long")
-	// ErrEventNotAllowed: middleware emitted an event while tools ran, or after the run.
-	ErrEventNotAllowed = errors.New("an event of middleware is not allowed while tools run or after the run: emit it in AfterStep")
+	// ErrEventNotAllowed: middleware emitted an event while tools ran, outside of hooks, or on two
+	// goroutines at once.
+	ErrEventNotAllowed = errors.New("an event of middleware is not allowed while tools run, outside of hooks, or while another is added: emit it in AfterStep, on one goroutine")
 	// ErrModelCallNotAllowed: middleware called a model at a time that does not allow it.
 	ErrModelCallNotAllowed = errors.New("a model call of middleware is not allowed now: call next within WrapModel, or StepInfo.CallModel in BeforeStep, AfterModel, BeforeTools or AfterStep, one call at a time")
 	// ErrIterationStopped: the consumer of Events stopped the iteration. The error is a

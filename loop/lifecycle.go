@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/looptape/looptape/loop/internal/conversation"
@@ -47,17 +48,73 @@ var allowed = [...]operation{
 // lifecycle is the state of a run as a whole: its phase, its contexts and its
 // cancellation.
 type lifecycle struct {
-	phase  atomic.Int32
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	links  []contextLink
-	stop   *atomic.Bool // Run.Stop was called
+	phase     atomic.Int32
+	recording recording
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	links     []contextLink
+	stop      *atomic.Bool // Run.Stop was called
 	// reported says that the trace has the end of the context.
 	reported bool
 }
 
 // allows reports whether the phase of the run allows op. Any goroutine may call it.
 func (l *lifecycle) allows(op operation) bool { return allowed[l.phase.Load()]&op != 0 }
+
+// recording has whose turn it is to record events and to make model calls.
+type recording struct {
+	mu      sync.Mutex
+	changed *sync.Cond // nil until something waits
+	lent    bool       // to code of the user: the run calls a hook
+	use     operation  // what that code does, 0 for nothing: one operation at a time
+}
+
+// callOut calls code of the user, which may add events and make model calls until it returns.
+func (l *lifecycle) callOut(f func()) {
+	l.recording.lend(true)
+	defer l.recording.lend(false)
+	f()
+}
+
+func (c *recording) lend(lent bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.use != 0 { // by a goroutine that a hook left running
+		c.wait()
+	}
+	c.lent = lent
+}
+
+// begin reports whether code of the user may do op now. If so, end follows.
+func (l *lifecycle) begin(op operation) bool {
+	c := &l.recording
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for op != opEvent && c.use == opEvent { // of another goroutine
+		c.wait()
+	}
+	if !c.lent || c.use != 0 || !l.allows(op) {
+		return false
+	}
+	c.use = op
+	return true
+}
+
+func (c *recording) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.use = 0
+	if c.changed != nil {
+		c.changed.Broadcast()
+	}
+}
+
+func (c *recording) wait() {
+	if c.changed == nil {
+		c.changed = sync.NewCond(&c.mu)
+	}
+	c.changed.Wait()
+}
 
 func (l *lifecycle) in(p phase) bool { return phase(l.phase.Load()) == p }
 

@@ -94,8 +94,9 @@ type StepInfo struct {
 	run *run
 }
 
-// Emit adds an event of the middleware to the trace. data is JSON. While tools run, as in
-// WrapTool, and after the run, it returns [ErrEventNotAllowed]: emit the event in AfterStep.
+// Emit adds an event of the middleware to the trace. data is JSON. It is for hooks, and for one
+// goroutine at a time. While no hook is called, while tools run, as in WrapTool, and after the
+// run, it returns [ErrEventNotAllowed]: emit the event in AfterStep.
 func (s *StepInfo) Emit(name string, data []byte) error {
 	return s.add(trace.Custom{Name: name, Data: data})
 }
@@ -106,9 +107,10 @@ func (s *StepInfo) Warn(code, message string) error {
 }
 
 func (s *StepInfo) add(body trace.Body) error {
-	if !s.run.life.allows(opEvent) {
+	if !s.run.life.begin(opEvent) {
 		return ErrEventNotAllowed
 	}
+	defer s.run.life.recording.end()
 	s.run.emit(s.run.step, body)
 	return nil
 }
