@@ -87,6 +87,14 @@ func TestDroppedResponsesAreReported(t *testing.T) {
 		"Anthropic: no type":                {anthropic, anthropicSent, anthropicStream(start, text, stop) + "event: lost\ndata: {\"text\":\"a\"}\n\n", `an event of the unknown kind "lost"`},
 		"Anthropic: all deltas":             {anthropic, anthropicSent, anthropicStream(`{"type":"ping"}`, start, text, `{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"type":"x"}}}`, stop, call, args, stop), ""},
 		"Anthropic: no start of a text":     {anthropic, anthropicSent, anthropicStream(text, stop), ""}, // which is read
+		"Anthropic: another block":          {anthropic, anthropicSent, anthropicStream(start, strings.Replace(text, `"index":0`, `"index":7`, 1), stop), `a delta of the kind "text_delta" that belongs to no block`},
+		"Anthropic: after its block":        {anthropic, anthropicSent, anthropicStream(start, text, stop, text), `a delta of the kind "text_delta" that belongs to no block`},
+		"Anthropic: two texts":              {anthropic, anthropicSent, anthropicStream(start, strings.Replace(text, `"text":"a"`, `"text":"a","extra":"lost"`, 1), stop), notRead + `"extra"`},
+		"Anthropic: other members":          {anthropic, anthropicSent, anthropicStream(start, strings.Replace(text, `"text":"a"`, `"text":"a","partial_json":"","thinking":null,"estimated_tokens":7`, 1), stop), ""},
+		"Anthropic: arguments twice":        {anthropic, anthropicSent, anthropicStream(strings.Replace(call, `{}`, `{"x":1}`, 1), args, stop), "other arguments in its start"},
+		"Anthropic: no end of the block":    {anthropic, anthropicSent, anthropicStream(strings.Replace(call, `{}`, `{"x":1}`, 1), args), "other arguments in its start"},
+		"Anthropic: the same arguments":     {anthropic, anthropicSent, anthropicStream(strings.Replace(call, `{}`, `{"x":1}`, 1), strings.Replace(args, `{}`, `{\"x\": 1}`, 1), stop), ""},
+		"Anthropic: arguments in the start": {anthropic, anthropicSent, anthropicStream(strings.Replace(call, `{}`, `{"x":1}`, 1), stop), ""},
 		"Anthropic: no name":                {anthropic, anthropicSent, block(`{"type":"tool_use","id":"a","input":{}}`), noName},
 		"Anthropic: no id":                  {anthropic, anthropicSent, block(`{"type":"tool_use","name":"f","input":{}}`), ""},
 		"Anthropic: no name in a stream":    {anthropic, anthropicSent, anthropicStream(strings.Replace(call, `"name":"f",`, "", 1), args, stop), noName},
@@ -129,6 +137,9 @@ func TestDroppedResponsesAreReported(t *testing.T) {
 	}
 	after := chatStream(chunk(`"content":"a"`)) + "data: " + chunk(`"content":"lost"`) + "\n\n"
 	isReported(t, "after [DONE]", typed(chatURL, chatSent, after), "content after [DONE]")
+	isReported(t, "an error after [DONE]", typed(chatURL, chatSent, chatStream(chunk(`"content":"a"`))+`data: {"error":{"message":"x"}}`+"\n\n"), "content after [DONE]")
+	isReported(t, "a usage after [DONE]", typed(chatURL, chatSent, chatStream(chunk(`"content":"a"`))+`data: {"choices":[],"usage":{"prompt_tokens":1}}`+"\n\n"), "content after [DONE]")
+	isReported(t, "a cost after [DONE]", typed(chatURL, chatSent, chatStream(chunk(`"content":"a"`))+`data: {"choices":[],"cost":"0"}`+"\n\n"), "")
 	isReported(t, "nothing after [DONE]", typed(chatURL, chatSent, chatStream(chunk(`"content":"a"`))+"data: [DONE]\n\n"), "")
 }
 

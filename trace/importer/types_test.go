@@ -245,6 +245,7 @@ func TestFaultsOfEvents(t *testing.T) {
 		return strings.Replace(text, old, replacement, 1)
 	}
 	const completed = `"content":[{"type":"output_text","text":"txt","annotations":[]}]},{"type":"function_call"`
+	const textDelta = `{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"i1","delta":"tx"}`
 	finish := func(reason string) string {
 		return `{"id":"r","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":` + reason + `}]}`
 	}
@@ -268,6 +269,12 @@ func TestFaultsOfEvents(t *testing.T) {
 		"Responses: at the end, of a call":    {with("openai-responses", `"arguments":"{\"x\":1}","status":"completed"}]`, `"arguments":"{\"x\":2}","status":"completed"}]`), "the argument text of response.completed is not that of the deltas"},
 		"Responses: arguments with a space":   {with("openai-responses", `"item_id":"i2","arguments":"{\"x\":1}"`, `"item_id":"i2","arguments":"{\"x\": 1}"`), ""},
 		"Responses: a lost delta":             {with("openai-responses", `"delta":"{\"x\":1}"`, `"delta":"{"`), "the argument text of response.function_call_arguments.done is not that of the deltas"},
+		"Cohere: another index":               {with("cohere-chat", `{"type":"content-delta","index":0`, `{"type":"content-delta","index":7`), "a content-delta of the index 7, after the start of the index 0"},
+		"Responses: an unknown event":         {with("openai-responses", textDelta, `{"type":"response.song.delta","output_index":0,"delta":"lost"}`+"\n"+textDelta), `a text in events of the unknown kind "response.song.delta"`},
+		"Responses: an event with a text":     {with("openai-responses", textDelta, `{"type":"response.song.done","output_index":0,"text":"lost"}`+"\n"+textDelta), `an event with data that is not read, as "text"`},
+		"Responses: the text of an item":      {with("openai-responses", textDelta, `{"type":"response.song.delta","output_index":0,"delta":"tx"}`+"\n"+`{"type":"response.song.delta","output_index":0,"delta":"t"}`+"\n"+textDelta), ""},
+		"Responses: an unknown state":         {with("openai-responses", textDelta, `{"type":"response.song.in_progress","output_index":0,"item_id":"x"}`+"\n"+textDelta), ""},
+		"Responses: another item":             {with("openai-responses", textDelta, `{"type":"response.reasoning_text.delta","output_index":7,"delta":"lost"}`+"\n"+textDelta), "a response.reasoning_text.delta of the item 7, which has not begun"},
 		"Chat: null members":                  {with("openai-chat", `"delta":{"content":"txt"}`, `"delta":{"role":null,"content":"txt","refusal":null,"tool_calls":null,"function_call":null,"reasoning":null,"audio":null},"logprobs":null,"finish_reason":null`), ""},
 		"Chat: other members":                 {with("openai-chat", `"delta":{"content":"txt"}`, `"delta":{"content":"txt"},"obfuscation":"x","matched_stop":7`), ""},
 		"Chat: only another member":           {with("openai-chat", `"delta":{"content":"txt"}`, `"delta":{"annotations":[{"type":"url_citation","text":"a"}]}`), ""},
@@ -288,6 +295,37 @@ func TestFaultsOfEvents(t *testing.T) {
 		"Gemini: an object as the reason":     {with("gemini", `"thought":true},{"text":"txt"}]}`, `"thought":true},{"text":"txt"}]},"finishReason":{"reason":"STOP"}`), "candidates[0].finishReason is an object: want a string or the number of an enumeration"},
 	} {
 		isReported(t, name, c.file, c.want)
+	}
+}
+
+// An event after the one at which the codec stops is listed if it has content. Servers repeat the end, and send pings.
+func TestEventsAfterTheEnd(t *testing.T) {
+	const after = "after its end, which is not read"
+	end := func(name string) string {
+		lines := strings.Split(strings.TrimSpace(typeSamples[name].stream), "\n")
+		return lines[len(lines)-1]
+	}
+	for name, c := range map[string]struct{ protocol, more, want string }{
+		"Anthropic: a call":            {"anthropic-messages", `{"type":"content_block_start","index":9,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}`, after},
+		"Anthropic: a usage":           {"anthropic-messages", `{"type":"message_delta","delta":{},"usage":{"output_tokens":9}}`, after},
+		"Anthropic: an error":          {"anthropic-messages", `{"type":"error","error":{"type":"overloaded_error","message":"x"}}`, after},
+		"Anthropic: a ping":            {"anthropic-messages", `{"type":"ping"}`, ""},
+		"Anthropic: the end again":     {"anthropic-messages", `{"type":"message_stop"}`, ""},
+		"Responses: an item":           {"openai-responses", `{"type":"response.output_item.done","output_index":9,"item":{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}}`, after},
+		"Responses: a failure":         {"openai-responses", `{"type":"response.failed","response":{"id":"r","status":"failed","error":{"code":"server_error","message":"x"}}}`, after},
+		"Responses: an error":          {"openai-responses", `{"type":"error","code":"server_error","message":"x"}`, after},
+		"Responses: another end":       {"openai-responses", strings.Replace(end("openai-responses"), `"txt"`, `"lost"`, 1), after},
+		"Responses: the end again":     {"openai-responses", end("openai-responses"), ""},
+		"Responses: an unknown event":  {"openai-responses", `{"type":"keepalive","sequence_number":9}`, ""},
+		"Responses: nothing, [DONE]":   {"openai-responses", "[DONE]", ""},
+		"Anthropic: nothing, [DONE]":   {"anthropic-messages", "[DONE]", ""},
+		"Anthropic: nothing, no event": {"anthropic-messages", "", ""},
+	} {
+		stream := eventsOf(typeSamples[c.protocol].stream)
+		if c.more != "" {
+			stream += "data: " + c.more + "\n\n"
+		}
+		isReported(t, name, stream, c.want)
 	}
 }
 

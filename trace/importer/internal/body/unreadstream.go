@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,6 +42,24 @@ func unreadEvents(protocol string, text []byte, read func(json.RawMessage) bool,
 		n++
 		find(kind, data)
 	}
+	each := func(read func(kind string, data json.RawMessage)) {
+		var end json.RawMessage // the data of the event after which the codec reads no more
+		for ev, err := next(); err == nil; ev, err = next() {
+			kind := cmp.Or(tree.Scalar(ev.Data, "type"), ev.Name)
+			isEnd := slices.Contains(lastEvents[protocol], kind) || string(ev.Data) == endMark
+			switch {
+			case end != nil && (kind == "ping" || kind == "message_stop" || string(ev.Data) == endMark || jsonval.Equal(string(ev.Data), string(end))):
+			case end != nil && isKept(protocol, kind, ev.Data):
+				add("the stream has an event of the kind %q after its end, which is not read", kind)
+			default:
+				check(kind, ev.Data)
+				read(kind, ev.Data)
+			}
+			if isEnd && end == nil {
+				end = bytes.Clone(ev.Data)
+			}
+		}
+	}
 	switch protocol {
 	case "bedrock-converse":
 		calls := map[string]bool{} // the indexes of their blocks
@@ -52,38 +71,43 @@ func unreadEvents(protocol string, text []byte, read func(json.RawMessage) bool,
 			unreadConverse(ev.Name, ev.Payload, calls, add)
 		}
 	case "cohere-chat":
-		block := ""
-		for ev, err := next(); err == nil; ev, err = next() {
-			kind := tree.Scalar(ev.Data, "type")
-			check(kind, ev.Data)
-			block = unreadCohere(kind, ev.Data, block, add)
-		}
+		block, index := "", int64(0)
+		each(func(kind string, data json.RawMessage) {
+			block = unreadCohere(kind, data, block, add)
+			switch at := number(data, "index"); {
+			case strings.HasSuffix(kind, "-start"):
+				index = at
+			case (kind == "content-delta" || kind == "tool-call-delta") && at != index && tree.Member(data, "index") != nil:
+				add("the stream has a %s of the index %d, after the start of the index %d", kind, at, index)
+			}
+		})
 	case "openai-responses":
 		var texts responseTexts
-		for ev, err := next(); err == nil; ev, err = next() {
-			kind := cmp.Or(tree.Scalar(ev.Data, "type"), ev.Name)
-			check(kind, ev.Data)
-			texts.add(kind, ev.Data, add)
-		}
+		items := responseItems{begun: map[string]bool{}, others: map[string][]byte{}}
+		each(func(kind string, data json.RawMessage) {
+			texts.add(kind, data, add)
+			items.add(kind, data, add)
+		})
+		items.end(add)
 	case "ollama-chat":
 		for ev, err := next(); err == nil; ev, err = next() {
 			check("", ev.Data)
 		}
 	case "anthropic-messages":
-		blocks := map[int64]string{} // the kinds of the open ones
-		for ev, err := next(); err == nil; ev, err = next() {
-			check(cmp.Or(tree.Scalar(ev.Data, "type"), ev.Name), ev.Data)
-			unreadAnthropic(ev.Name, ev.Data, blocks, add)
+		blocks := anthropicBlocks{open: map[int64]*anthropicBlock{}}
+		each(func(kind string, data json.RawMessage) { blocks.add(kind, data, add) })
+		for _, index := range slices.Sorted(maps.Keys(blocks.open)) {
+			blocks.open[index].end(add)
 		}
 	case "openai-chat", "openai-completions", "gemini":
 		done := false
 		for ev, err := next(); err == nil; ev, err = next() {
-			if string(ev.Data) == "[DONE]" {
+			if string(ev.Data) == endMark {
 				done = true
 				continue
 			}
 			check("", ev.Data)
-			if done && hasContent(ev.Data) {
+			if done && (hasContent(ev.Data) || isKept(protocol, ev.Name, ev.Data) || !message.IsEmpty(usageOf(ev.Data))) {
 				add("the stream has content after [DONE], which is not read")
 			}
 			if !read(ev.Data) {
@@ -122,44 +146,102 @@ var anthropicDeltas = map[string]string{
 	"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature", "citations_delta": "citation", "input_json_delta": "partial_json",
 }
 
-// unreadAnthropic adds an event of a stream of Anthropic that its codec skips: one of an unknown kind, one that
-// belongs to no block, and a delta of an unknown kind or without its data. Blocks are the kinds of the open blocks.
-func unreadAnthropic(name string, data json.RawMessage, blocks map[int64]string, add func(format string, args ...any)) {
-	kind := tree.Scalar(data, "type")
-	if kind == "" {
-		kind = name
-	}
+// lastEvents are the types of events, by protocol, after which a codec reads no more; it also ends with the endMark.
+var lastEvents = map[string][]string{
+	"anthropic-messages": {"message_stop"},
+	"openai-responses":   {"response.completed", "response.incomplete", "response.failed", "response.cancelled"},
+}
+
+const endMark = "[DONE]"
+
+// isKept reports whether a codec would have read an event that comes after the end of its stream, or the event is an
+// error.
+func isKept(protocol, kind string, data json.RawMessage) bool {
+	isKnown := protocol == "anthropic-messages" && slices.Contains(anthropicEvents, kind) || protocol == "openai-responses" && strings.HasPrefix(kind, "response.")
+	return isKnown || kind == "error" || !message.IsEmpty(tree.Member(data, "error"))
+}
+
+// anthropicBlocks are the open blocks of a stream of Anthropic, by their index.
+type anthropicBlocks struct {
+	open  map[int64]*anthropicBlock
+	begun bool // a block has begun; some servers have deltas only
+}
+
+// anthropicBlock is an open block, with the arguments of a call.
+type anthropicBlock struct {
+	kind, name string
+	input      string // in the start of the block
+	args       []byte // of the deltas, which replace it
+}
+
+// add adds an event that the codec skips: one of an unknown kind, one that belongs to no block, and a delta of an
+// unknown kind, without its data or with other data.
+func (b *anthropicBlocks) add(kind string, data json.RawMessage, add func(format string, args ...any)) {
 	switch index := number(data, "index"); kind {
 	case blockStart:
-		if block := tree.Member(data, "content_block"); len(block) == 0 || block[0] != '{' {
+		block := tree.Member(data, "content_block")
+		if len(block) == 0 || block[0] != '{' {
 			add("the stream has a content_block_start without a block")
 		}
-		blocks[index] = strings.Clone(tree.Scalar(data, "content_block", "type"))
-	case blockStop:
-		delete(blocks, index)
-	case blockDelta:
-		delta := tree.Member(data, "delta")
-		kind := tree.Scalar(delta, "type")
-		block, isOpen := blocks[index]
-		isKnown := slices.Contains([]string{"text", "thinking", "tool_use", "server_tool_use"}, block)
-		value := tree.Member(delta, anthropicDeltas[kind])
-		switch {
-		case kind == "text_delta" || kind == "thinking_delta", anthropicDeltas[kind] != "" && isOpen:
-			if isCitation := len(value) > 0 && value[0] == '{'; isCitation != (kind == "citations_delta") || !isCitation && !isString(value) {
-				add("the stream has a delta of the kind %q without the member %q", kind, anthropicDeltas[kind])
-			} else if kind == "input_json_delta" && isKnown && !strings.HasSuffix(block, "tool_use") {
-				add("the stream has a delta of the kind %q that belongs to no call", kind)
-			}
-		case !isOpen:
-			add("the stream has a delta of the kind %q that belongs to no block", kind)
-		case isKnown:
-			add("the stream has an event of the unknown kind %q", kind)
+		one := &anthropicBlock{kind: strings.Clone(tree.Scalar(block, "type")), name: strings.Clone(tree.Scalar(block, "name"))}
+		if input := tree.Member(block, "input"); !message.IsEmpty(input) {
+			one.input = strings.Clone(tree.String(input))
 		}
+		b.open[index], b.begun = one, true
+	case blockStop:
+		if one := b.open[index]; one != nil {
+			one.end(add)
+		}
+		delete(b.open, index)
+	case blockDelta:
+		b.delta(index, tree.Member(data, "delta"), add)
 	default:
 		isUnknown := kind != "" && !slices.Contains(anthropicEvents, kind)
 		if isUnknown || kind == "" && jsonio.ValidSyntax(data) && !message.IsEmpty(data) {
 			add("the stream has an event of the unknown kind %q", kind)
 		}
+	}
+}
+
+func (b *anthropicBlocks) delta(index int64, delta json.RawMessage, add func(format string, args ...any)) {
+	kind := tree.Scalar(delta, "type")
+	block, isOpen := b.open[index]
+	if !isOpen {
+		block = new(anthropicBlock)
+	}
+	isText := kind == "text_delta" || kind == "thinking_delta"
+	isKnown := slices.Contains([]string{"text", "thinking", "tool_use", "server_tool_use"}, block.kind)
+	value := tree.Member(delta, anthropicDeltas[kind])
+	switch {
+	case isText && (isOpen || !b.begun), anthropicDeltas[kind] != "" && isOpen:
+		isCitation := len(value) > 0 && value[0] == '{'
+		if isCitation != (kind == "citations_delta") || !isCitation && !isString(value) {
+			add("the stream has a delta of the kind %q without the member %q", kind, anthropicDeltas[kind])
+			return
+		}
+		if kind == "input_json_delta" {
+			block.args = append(block.args, tree.Scalar(value)...)
+			if isKnown && !strings.HasSuffix(block.kind, "tool_use") {
+				add("the stream has a delta of the kind %q that belongs to no call", kind)
+			}
+		}
+		for name, value := range tree.Members(delta) {
+			isOther := name != "type" && name != anthropicDeltas[kind]
+			if isOther && len(value) > 0 && strings.ContainsRune(`"[{`, rune(value[0])) && !message.IsEmpty(value) {
+				add("the stream has a delta of the kind %q that has data that is not read, as %q", kind, name)
+			}
+		}
+	case !isOpen:
+		add("the stream has a delta of the kind %q that belongs to no block", kind)
+	case isKnown:
+		add("the stream has an event of the unknown kind %q", kind)
+	}
+}
+
+// end adds the arguments in the start of a call if its deltas have others.
+func (b *anthropicBlock) end(add func(format string, args ...any)) {
+	if b.input != "" && len(b.args) > 0 && !jsonval.Equal(b.input, string(b.args)) {
+		add("the call of %q has other arguments in its start than in its deltas", b.name)
 	}
 }
 
@@ -195,6 +277,66 @@ func unreadCohere(kind string, data json.RawMessage, block string, add func(form
 		}
 	}
 	return block
+}
+
+// responseItems are the items of a stream of Responses.
+type responseItems struct {
+	begun  map[string]bool   // by index; some servers omit the beginnings
+	others map[string][]byte // the deltas of other types than those that are read, by type and index
+}
+
+// readEvents are the types of events of Responses with text that the codec reads.
+var readEvents = []string{
+	"response.output_text.", "response.refusal.", "response.reasoning_text.", "response.reasoning_summary_text.", "response.reasoning_summary_part.",
+	"response.content_part.", "response.function_call_arguments.", "response.custom_tool_call_input.", "response.output_item.",
+}
+
+// add adds a text or a call in an unknown type of event, and a delta of an item that has not begun.
+func (r *responseItems) add(kind string, data json.RawMessage, add func(format string, args ...any)) {
+	index := tree.String(data, "output_index")
+	key := kind + " " + index
+	isRead := slices.ContainsFunc(readEvents, func(name string) bool { return strings.HasPrefix(kind, name) })
+	switch delta := tree.Scalar(data, "delta"); {
+	case kind == "response.output_item.added":
+		r.begun[strings.Clone(index)] = true
+	case kind == "response.output_item.done":
+		maps.DeleteFunc(r.others, func(key string, text []byte) bool {
+			return strings.HasSuffix(key, " "+index) && hasString(tree.Member(data, "item"), string(text))
+		})
+	case isRead && strings.HasSuffix(kind, ".delta") && len(r.begun) > 0 && !r.begun[index]:
+		add("the stream has a %s of the item %s, which has not begun", kind, index)
+	case isRead || kind == "error" || tree.Member(data, "response") != nil:
+	case delta != "":
+		r.others[key] = append(r.others[key], delta...)
+	case r.others[strings.TrimSuffix(kind, ".done")+".delta "+index] == nil:
+		unreadEvent(data, add)
+	}
+}
+
+// end adds the deltas whose text no item has.
+func (r *responseItems) end(add func(format string, args ...any)) {
+	for _, key := range slices.Sorted(maps.Keys(r.others)) {
+		kind, _, _ := strings.Cut(key, " ")
+		add("the stream has a text in events of the unknown kind %q", kind)
+	}
+}
+
+// hasString reports whether a value has a string with a text.
+func hasString(value json.RawMessage, text string) bool {
+	if s, ok := tree.Text(value); ok {
+		return strings.Contains(s, text)
+	}
+	for _, inner := range tree.Members(value) {
+		if hasString(inner, text) {
+			return true
+		}
+	}
+	for _, inner := range tree.Elements(value) {
+		if hasString(inner, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // responseTexts are the texts of the messages and the arguments of the calls in a stream of Responses, which are in it
