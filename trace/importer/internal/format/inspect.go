@@ -81,12 +81,31 @@ func (s *Sample) read(d *jsonio.Dec, run *Run, name string, messages func(*jsoni
 			run.ReportUnknown("", "the sample does not have the attachment %q", text)
 		}
 	}()
-	if list.Peek() == 0 || list.Null() {
-		return
+	if list.Peek() != 0 && !list.Null() {
+		run.Messages = messages(&list)
 	}
-	run.Messages = messages(&list)
 	if list.Err() != nil {
 		*d = list // has the place of the error
+		return
+	}
+	s.reportChoices(run, tree.Member(run.Meta["output"], "choices"))
+}
+
+// reportChoices reports the choices of an output that the messages do not have. The text of the first one is the answer.
+func (s *Sample) reportChoices(run *Run, choices json.RawMessage) {
+	for n, choice := range run.Objects("output.choices", choices) {
+		m := tree.Member(choice, "message")
+		calls := tree.Member(m, "tool_calls")
+		isRead := message.IsEmpty(calls) || !message.HasOtherCalls(calls, run.Messages)
+		if n > 0 {
+			reader := message.Reader{Part: s.part, Resolve: s.resolve}
+			d := jsonio.NewDec(jsonio.View(m))
+			read := reader.Add(nil, &d)
+			isRead = len(read) == 1 && slices.ContainsFunc(run.Messages, func(m llm.Message) bool { return said(&m) == said(&read[0]) })
+		}
+		if !isRead {
+			run.ReportUnknown("output.choices["+strconv.Itoa(n)+"]", "the message is not one of the run, and it is not read")
+		}
 	}
 }
 
