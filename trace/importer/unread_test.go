@@ -73,6 +73,7 @@ func TestUnknownContentIsReported(t *testing.T) {
 	const blockResult = `{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"hologram"}]}]}`
 	const converseResult = `{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"hologram":{}}]}}]}`
 	const items = `{"type":"message","role":"user","content":"q"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":[{"type":"hologram"}]}`
+	const otherCalls = `[{"function":{"name":"f","arguments":{}}}]`
 	const anthropicDone = `{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"d"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
 	stream := func(delta string) string {
 		var s strings.Builder
@@ -113,6 +114,13 @@ func TestUnknownContentIsReported(t *testing.T) {
 		"in a bare stream":            {stream(`{"type":"hologram_delta","x":1}`), "hologram_delta"},
 		"calls of Ollama":             {typed(ollama, chatSent, local(`"tool_uses":[{"id":"a"}]`)), "tool_uses"},
 		"and in a bare body":          {local(`"tool_uses":[{"id":"a"}]`), "tool_uses"},
+		"calls next to a message":     {`{"model":"m","message":{"role":"assistant","content":"a"},"done":true,"done_reason":"stop","tool_calls":` + otherCalls + `}`, "tool_calls"},
+		"in a stream":                 {typed(ollama, chatSent, local(`"images":[]`)+"\n"+`{"model":"m","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","tool_calls":`+otherCalls+`}`), "tool_calls"},
+		"text next to a message":      {typed(ollama, chatSent, `{"model":"m","message":{"role":"assistant","content":"a"},"done":true,"done_reason":"stop","content":"b"}`), "content"},
+		"of Cohere":                   {`{"id":"c","finish_reason":"COMPLETE","message":{"role":"assistant","content":[{"type":"text","text":"a"}]},"tool_calls":` + otherCalls + `}`, "tool_calls"},
+		"of Bedrock":                  {typed(converse, `{"messages":[{"role":"user","content":[{"text":"q"}]}]}`, `{"output":{"message":{"role":"assistant","content":[{"text":"d"}],"tool_calls":`+otherCalls+`}},"stopReason":"end_turn"}`), "tool_calls"},
+		"two kinds in one block":      {`[{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"text":"a","toolUse":{"toolUseId":"a","name":"f","input":{}}}]}]`, "converse.text with toolUse"},
+		"calls next to a part":        {`{"candidates":[{"content":{"role":"model","parts":[{"text":"a","tool_calls":` + otherCalls + `}]},"finishReason":"STOP"}]}`, "tool_calls"},
 		"result of Anthropic":         {"[" + blockResult + "]", "hologram"},
 		"over HTTP":                   {typed(anthropic, `{"model":"c","max_tokens":9,"messages":[`+blockResult+`]}`, anthropicDone), "hologram"},
 		"result of Bedrock":           {"[" + converseResult + "]", "hologram"},

@@ -46,6 +46,7 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 		if c, _ := readChoices(text); hasOtherDelta(c) {
 			add("the choice has a message and a delta with other content")
 		}
+		unreadNextTo(protocol, text, add)
 		if read(text); string(tree.Member(alternative(text), "finish_reason")) == "null" && tree.Member(alternative(text), "message") != nil {
 			add("the finish reason of the response is null: it may not be complete")
 		}
@@ -300,8 +301,36 @@ func unreadCandidate(candidate json.RawMessage, add func(format string, args ...
 	}
 }
 
-// unreadPart adds what a part of Gemini has next to its call.
+// messageOf are the members on the way to the message of a response, and that with its content, of the protocols that
+// have one message.
+var messageOf = map[string][]string{
+	"ollama-chat":      {"message"},
+	"cohere-chat":      {"message"},
+	"bedrock-converse": {"output", "message", "content"},
+}
+
+// unreadNextTo adds the members next to the message of a response, or its content, that may have text or calls.
+func unreadNextTo(protocol string, data json.RawMessage, add func(format string, args ...any)) {
+	nothing := func() string { return "" }
+	for _, known := range messageOf[protocol] {
+		for name, value := range tree.Members(data) {
+			isContent := name == "content" && message.HasOtherText(value, "")
+			if name != known && (isContent || message.IsTextMember(name, value, nothing) || message.IsToolMember(name, value)) {
+				add("the response has the unknown member %q", name)
+			}
+		}
+		data = tree.Member(data, known)
+	}
+}
+
+// unreadPart adds what a part of Gemini has next to its call or its text.
 func unreadPart(part json.RawMessage, add func(format string, args ...any)) {
+	text := func() string { return tree.String(part, "text") }
+	for name, value := range tree.Members(part) {
+		if name = tree.Snake(name); name != "text" && !slices.Contains(partCalls, name) && (message.IsTextMember(name, value, text) || message.IsToolMember(name, value)) {
+			add("the content of the response has a part with the unknown member %q", name)
+		}
+	}
 	call := tree.Field(part, "function_call")
 	if call == nil {
 		return
@@ -311,3 +340,6 @@ func unreadPart(part json.RawMessage, add func(format string, args ...any)) {
 		add("the call of %q has data that is not read, as %q", tree.Scalar(tree.Field(call, "name")), "text")
 	}
 }
+
+// partCalls are the members of a part of Gemini with calls and results.
+var partCalls = []string{"function_call", "function_response", "tool_call", "tool_response"}

@@ -347,6 +347,8 @@ func conversePart(part json.RawMessage) llm.Part {
 	for key, raw := range tree.Members(part) {
 		switch {
 		case tree.IsNull(raw):
+		case slices.Contains(converseKinds, key) && kind != "": // a block has one kind
+			return Unknown("converse."+kind+" with "+key, string(part))
 		case slices.Contains(converseKinds, key):
 			kind, value = key, raw
 		default:
