@@ -16,19 +16,19 @@ import (
 
 // decoder reads a stream of chunks. All calls end with the stream.
 type decoder struct {
-	emit      func(llm.Event) // of the Event or End that is running
-	mem       jsonio.Arena
-	dec       jsonio.Dec // of the chunk
-	id, model string
-	done      bool   // [DONE] arrived
-	finish    string // the last finish reason
-	hasText   bool   // the content has text
-	hasUsage  bool
-	groqUsage llm.Usage // without the usage of OpenAI's format, it counts
-	kept      keptMembers
-	reasoning reasoningReader
-	calls     []callInfo
-	started   int // how many calls are announced: the first ones
+	emit       func(llm.Event) // of the Event or End that is running
+	mem        jsonio.Arena
+	dec        jsonio.Dec // of the chunk
+	id, model  string
+	done       bool   // [DONE] arrived
+	finish     string // the last finish reason
+	hasText    bool   // the content has text
+	hasUsage   bool
+	otherUsage llm.Usage // of Groq or Moonshot; it counts without the usage of OpenAI's format
+	kept       keptMembers
+	reasoning  reasoningReader
+	calls      []callInfo
+	started    int // how many calls are announced: the first ones
 	// callAt is the position of the last call with an index and an id. An empty id means any
 	// id, and -1 means any index.
 	callAt map[callKey]int
@@ -65,8 +65,8 @@ func (d *decoder) End(emit func(llm.Event)) error {
 	if d.finish == "" {
 		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response ended without a finish reason"})
 	}
-	if !d.hasUsage && d.groqUsage != (llm.Usage{}) {
-		emit(d.groqUsage)
+	if !d.hasUsage && d.otherUsage != (llm.Usage{}) {
+		emit(d.otherUsage)
 	}
 	emit(f)
 	return nil
@@ -109,7 +109,7 @@ func (d *decoder) chunk(text string) error {
 func (d *decoder) groq(dec *jsonio.Dec) {
 	for key := range codec.Fields(dec) {
 		if key == "usage" {
-			d.groqUsage = d.groqUsage.Update(api.ReadUsage(dec))
+			d.otherUsage = d.otherUsage.Update(api.ReadUsage(dec))
 		} else {
 			dec.Skip()
 		}
@@ -142,6 +142,8 @@ func (d *decoder) choice(dec *jsonio.Dec) {
 			d.delta.read(dec)
 		case "finish_reason":
 			finish = codec.String(dec)
+		case "usage": // of Moonshot, in the last chunk
+			d.otherUsage = d.otherUsage.Update(api.ReadUsage(dec))
 		default:
 			addKept(&d.delta.choice, dec, key)
 		}

@@ -270,6 +270,7 @@ var chatQuirks = []struct {
 		id: "QO-18",
 		wires: []string{
 			chatStream(chatDelta(`"content":"Hi"`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"r","usage":{"queue_time":0.1,"prompt_tokens":30,"completion_tokens":12,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":5}}}}`),
+			chatStream(chatDelta(`"content":"Hi"`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"cached_tokens":4,"completion_tokens_details":{"reasoning_tokens":5}}}]}`),
 			chatStream(chatDelta(`"content":"Hi"`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"usage":{"prompt_tokens":7,"completion_tokens":7}}}`, `{"choices":[],"x_groq":null,"usage":{"prompt_tokens":30,"completion_tokens":12,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":5}}}`),
 			chatStream(chatDelta(`"content":"Hi"`), chatDelta("", "stop"), `{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":5}}}`),
 			chatStream(`{"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":{"prompt_tokens":30,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":4}}}`,

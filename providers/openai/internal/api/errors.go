@@ -175,7 +175,7 @@ func ReadUsage(d *jsonio.Dec) (u llm.Usage) {
 			total = codec.Count(d)
 		case "prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details":
 			readUsageDetails(d, &u)
-		case "prompt_cache_hit_tokens": // DeepSeek
+		case "prompt_cache_hit_tokens", "cached_tokens": // DeepSeek, and Moonshot
 			u.CacheReadInputTokens = cmp.Or(u.CacheReadInputTokens, codec.Count(d))
 		case "cache_creation_input_tokens": // Vercel's gateway
 			u.CacheCreationInputTokens = cmp.Or(u.CacheCreationInputTokens, codec.Count(d))

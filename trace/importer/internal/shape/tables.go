@@ -96,7 +96,7 @@ var (
 		"usage": usage, "x_groq": object{"usage": usage, open: nil}, open: nil,
 		"choices": list{object{
 			"index": count, "finish_reason": either{text, lastChoice}, "text": text, "delta": chatMessage, "message": chatMessage,
-			"logprobs": nil, "stop_reason": nil, "native_finish_reason": nil, "content_filter_results": nil, "content_filter_offsets": nil,
+			"usage": usage, "logprobs": nil, "stop_reason": nil, "native_finish_reason": nil, "content_filter_results": nil, "content_filter_offsets": nil,
 		}},
 	}
 	chatMessage = object{
