@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -227,6 +228,34 @@ func TestProtocolOfBareRequest(t *testing.T) {
 				t.Errorf("%s: protocol %q, unknown %v, error %v; want %q", members, run.Protocol, run.Unknown, err, want)
 			}
 		}
+	}
+}
+
+// Members with content that only messages of the assistant have are reported in other messages, over HTTP and in a
+// list.
+func TestMembersOfAssistantAreReported(t *testing.T) {
+	const begin = `{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"r"`
+	const end = `},{"role":"assistant","content":"d"},{"role":"user","content":"z"`
+	for member, want := range map[string]string{
+		`"tool_calls":[{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]`:  `"tool_calls"`,
+		`"function_call":{"name":"g","arguments":"{}"}`:                                         `"function_call"`,
+		`"toolInvocations":[{"state":"call","toolCallId":"b","toolName":"g","args":{}}]`:        `"toolInvocations"`,
+		`"reasoning_content":"lost"`:                                                            `"reasoning_content"`,
+		`"refusal":"lost"`:                                                                      `"refusal"`,
+		`"tool_calls":[],"function_call":null,"refusal":null,"reasoning":"","name":"f","x":"y"`: "",
+	} {
+		isReported(t, member, "["+begin+","+member+end+"}]", want)
+		for _, messages := range []string{begin + "," + member + end, begin + end + "," + member} {
+			isReported(t, member+", over HTTP", typed(chatURL, `{"model":"m","messages":[`+messages+`}]}`, `{"choices":[{"message":{"role":"assistant","content":"d"},"finish_reason":"stop"}]}`), want)
+		}
+	}
+}
+
+// A text without text is one that is empty.
+func TestTextWithoutText(t *testing.T) {
+	run := onlyRun(t, `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"text"}]},{"role":"user","content":"z"}]`)
+	if found := check.Messages(run.Name, run.Messages); len(found) != 1 || found[0].Invariant != "INV-24" || run.Unknown != nil {
+		t.Errorf("violations %v, not understood %v; want INV-24", found, run.Unknown)
 	}
 }
 

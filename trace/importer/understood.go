@@ -195,7 +195,7 @@ func addContent(m *llm.Message, add func(format string, args ...any)) {
 		isAbout := m.Role == llm.RoleAssistant && (aboutResponse[strings.ToLower(name)] || strings.HasSuffix(name, "_answer"))
 		isContent := name == "content" && message.HasOtherText(value, read()) // next to the member of the format
 		isList := slices.Contains(contentLists, name) && value[0] != '[' && !message.IsEmpty(value)
-		isReasoning := slices.Contains(message.ReasoningNames, name) && !tree.IsText(value) && !message.IsEmpty(value)
+		isReasoning := isAssistantText(name, value, read) && (m.Role != llm.RoleAssistant || !tree.IsText(value))
 		if isContent || isList || isReasoning || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout && !message.IsEmpty(value) {
 			names = append(names, strconv.Quote(name))
 		}
@@ -207,6 +207,13 @@ func addContent(m *llm.Message, add func(format string, args ...any)) {
 	default:
 		add("the message has text that is not read, as %s", strings.Join(names, ", "))
 	}
+}
+
+// isAssistantText reports whether a member is a reasoning or a refusal that was not read, which only messages of the
+// assistant have.
+func isAssistantText(name string, value json.RawMessage, read func() string) bool {
+	isName := name == "refusal" || slices.Contains(message.ReasoningNames, name)
+	return isName && !message.IsEmpty(value) && (!tree.IsText(value) || message.HasOtherText(value, read()))
 }
 
 // contentLists are members with lists of parts or calls, which are not read if they are something else.

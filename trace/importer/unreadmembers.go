@@ -51,8 +51,14 @@ func addResult(result llm.ToolResult, opaque json.RawMessage, ofMessage bool, ad
 	if opaque == nil {
 		return
 	}
+	read := func() string { return textOf(result) }
+	for name, value := range unknownMembers(opaque) {
+		isCalls := slices.Contains([]string{"tool_calls", "function_call", "toolInvocations"}, name) && !message.IsEmpty(value)
+		if !ofMessage && (isCalls || isAssistantText(name, value, read)) {
+			add("the result of the call %q has data that is not read, as %q", result.ID, name)
+		}
+	}
 	if slices.ContainsFunc(result.Content, isContent) {
-		read := func() string { return textOf(result) }
 		for name, value := range unknownMembers(opaque) {
 			if slices.Contains(resultMembers[1:], tree.Snake(name)) && !(ofMessage && message.IsTextMember(name, value, read)) && message.HasOtherText(value, read()) {
 				add("the result of the call %q has text that is not read, as %q", result.ID, name)

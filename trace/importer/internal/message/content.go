@@ -68,7 +68,7 @@ func part(d *jsonio.Dec) llm.Part {
 	switch {
 	case d.Err() != nil:
 		return nil
-	case kind == "text" && hasText && !hasRefusal && url == "":
+	case kind == "text" && (hasText || rest == nil && image == nil) && !hasRefusal && url == "":
 		return llm.Text{Text: text, Opaque: rest.JSON()}
 	case kind == "refusal" && hasRefusal && !hasText && url == "":
 		return llm.Text{Text: refusal, Refusal: true, Opaque: rest.JSON()}

@@ -167,8 +167,10 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 		return append(messages, read...)
 	}
 	if f.role == "tool" || f.role == "function" {
-		if f.audio != "" {
-			f.rest.Raw("audio", f.audio)
+		for name, value := range tree.Members(json.RawMessage(whole)) { // which a result does not have
+			if slices.Contains(assistantMembers, name) && (!IsEmpty(value) || name == "audio" && !tree.IsNull(value)) && tree.Member(f.rest.JSON(), name) == nil {
+				f.rest.Add(name, value)
+			}
 		}
 		return append(messages, r.result(f))
 	}
@@ -261,6 +263,9 @@ var onceMembers = []string{"role", "content", "tool_calls", "tool_call_id", "par
 
 // ReasoningNames are the members with the reasoning: of OpenRouter and others, of Ollama, and of Cohere.
 var ReasoningNames = []string{"reasoning_content", "reasoning", "thinking", "tool_plan"}
+
+// assistantMembers are the members with content of messages of the assistant.
+var assistantMembers = slices.Concat([]string{"tool_calls", "function_call", "refusal", "audio", "parts", "toolInvocations"}, ReasoningNames)
 
 // singleID returns the first id of a list. It keeps a list of several or of other values in rest.
 func singleID(d *jsonio.Dec, rest *tree.Object) string {
