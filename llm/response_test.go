@@ -119,6 +119,7 @@ func TestAccumulatorArguments(t *testing.T) {
 		{"space alone", []string{"  "}, "  ", false},
 		{"no JSON at all", []string{"hello"}, "hello", false},
 		{"cumulative deltas (QO-12)", []string{`{"a`, `{"a":1`, `{"a":1}`}, `{"a":1}`, true},
+		{"cumulative, two deltas", []string{`{"a":`, `{"a":1}`}, `{"a":1}`, true},
 		{"cumulative, the last one twice", []string{`{"a":`, `{"a":1}`, `{"a":1}`}, `{"a":1}`, true},
 		{"cumulative, but never JSON", []string{`{"a`, `{"a":`}, `{"a{"a":`, false},
 		{"cumulative, except one delta", []string{`{"a`, `{"b":1`, `{"b":1}`}, `{"a{"b":1{"b":1}`, false},
