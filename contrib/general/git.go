@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -204,10 +203,12 @@ func (g *gitTools) status(ctx context.Context, _ noArguments) (string, error) {
 }
 
 // states are the letters of git status --porcelain.
-var states = map[byte]string{'M': "modified", 'A': "added", 'D': "deleted", 'R': "renamed", 'C': "copied", 'T': "type changed", 'U': "unmerged"}
+var states = map[byte]string{'M': "modified", 'A': "added", 'D': "deleted", 'R': "renamed", 'C': "copied", 'T': "type changed"}
 
-// unmerged are the pairs of letters of a file with a conflict.
-var unmerged = []string{"DD", "AU", "UD", "UA", "DU", "AA", "UU"}
+// conflicts are the pairs of letters of a file with a conflict, with the words of git.
+var conflicts = map[string]string{
+	"DD": "both deleted", "AU": "added by us", "UD": "deleted by them", "UA": "added by them", "DU": "deleted by us", "AA": "both added", "UU": "both modified",
+}
 
 // described says what happened to a file, from a line of git status --porcelain.
 func described(line string) string {
@@ -219,8 +220,8 @@ func described(line string) string {
 	switch pair := line[:2]; {
 	case pair == "??":
 		what = []string{"untracked"}
-	case slices.Contains(unmerged, pair):
-		what = []string{"unmerged"}
+	case conflicts[pair] != "":
+		what = []string{"unmerged: " + conflicts[pair]}
 	default:
 		if s := states[pair[0]]; s != "" {
 			what = append(what, "staged: "+s)

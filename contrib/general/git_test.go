@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -155,6 +156,58 @@ func TestGitStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, made, row{"git_status", args{}, "Error: the working folder has no repository (.git)"})
+}
+
+// RA-75: git_status says what both sides of a merge did to each file with a conflict.
+func TestGitStatusConflicts(t *testing.T) {
+	lines := strings.Repeat("line\n", 20)
+	dir := folder(t, map[string]string{"both": "1\n", "deleted-here": "1\n", "deleted-there": "1\n", "moved": lines, "split": "split\n" + lines})
+	side := func(name string, files map[string]string, commands ...string) {
+		for _, c := range commands {
+			git(t, dir, strings.Fields(c)...)
+		}
+		for file, text := range files {
+			write(t, dir, file, text)
+		}
+		git(t, dir, "add", "-A")
+		git(t, dir, "commit", "-qm", name)
+	}
+	side("base", nil, "init -q -b main")
+	side("theirs", map[string]string{"both": "2\n", "deleted-here": "2\n", "added": "2\n", "fine": "2\n", "moved": lines + "2\n"},
+		"checkout -qb theirs", "rm -q deleted-there", "mv split split-there")
+	side("ours", map[string]string{"both": "3\n", "deleted-there": "3\n", "added": "3\n", "moved-here": lines + "3\n"},
+		"checkout -q main", "rm -q deleted-here", "mv moved moved-here", "mv split split-here")
+	made := tools(t, &general.Config{Dir: dir})
+	git(t, dir, "-c", "alias.try=!git merge -q theirs >/dev/null || true", "try")
+	want := []string{"branch: main"}
+	for line := range strings.Lines(git(t, dir, "status", "--porcelain=v2")) {
+		f := strings.Fields(line)
+		switch name := f[len(f)-1]; {
+		case f[0] == "u": // its modes in the base, here and there
+			want = append(want, "unmerged: "+sides[[3]bool{f[3] != "000000", f[4] != "000000", f[5] != "000000"}]+": "+name)
+		case f[0] == "1" && f[1] == "A.":
+			want = append(want, "staged: added: "+name)
+		default:
+			t.Fatalf("git reports %q", line)
+		}
+	}
+	for _, what := range sides {
+		if !slices.ContainsFunc(want, func(line string) bool { return strings.HasPrefix(line, "unmerged: "+what+": ") }) {
+			t.Errorf("the merge has no file %s: %q", what, want)
+		}
+	}
+	got := strings.Split(strings.TrimSuffix(call(t, made, "git_status", args{}), "\n"), "\n")
+	slices.Sort(want)
+	slices.Sort(got) // the forms of git have different orders
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("git_status (-want +got):\n%s", diff)
+	}
+}
+
+// sides says what happened to a file that is or is not in the base, here and there.
+var sides = map[[3]bool]string{
+	{true, true, true}: "both modified", {false, true, true}: "both added", {true, false, false}: "both deleted",
+	{true, false, true}: "deleted by us", {true, true, false}: "deleted by them", {false, true, false}: "added by us", {false, false, true}: "added by them",
 }
 
 // RA-60, RA-75: the tools work while another git has the lock of the index, and do not write the index, even
