@@ -155,6 +155,7 @@ func parts(events iter.Seq2[trace.Event, error], value func(callID string) any) 
 // projection has the response until a decision follows, its calls, and waiting results.
 type projection struct {
 	value    func(callID string) any
+	begun    bool // a step has begun
 	response *trace.ModelResponse
 	usage    llm.Usage // usage of the step
 	calls    []llm.ToolCall
@@ -164,7 +165,7 @@ type projection struct {
 func (d *projection) parts(ev trace.Event, err error) []Part {
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
-		d.response, d.calls, d.usage = nil, nil, llm.Usage{}
+		d.begun, d.response, d.calls, d.usage = true, nil, nil, llm.Usage{}
 		return []Part{{Type: "step-start", StepIndex: ev.Step}}
 	case trace.ModelRequest:
 		return d.previous(b.NewMessages)
@@ -200,7 +201,11 @@ func (d *projection) parts(ev trace.Event, err error) []Part {
 		if err != nil {
 			last = Part{Type: "error", Err: err}
 		}
-		return append(d.previous(b.AppendedMessages), last)
+		end := append(d.previous(b.AppendedMessages), last)
+		if !d.begun { // the run ended before its first step
+			end = slices.Insert(end, 0, Part{Type: "step-start"})
+		}
+		return end
 	default:
 	}
 	return nil
