@@ -198,17 +198,21 @@ func TestAL44UnknownToolEvents(t *testing.T) {
 }
 
 // AL-47, AL-111: the context of a tool has its step, its call id, a signal with the end of the
-// timeout, a map for metrics, and the trace context of the run if the run is traced. A sub-agent
-// that the tool starts is recorded below the call. No timer is left when the run has ended.
+// timeout, a map for metrics, and the trace context of the run if the run is traced, also if the
+// tool fails. A sub-agent that the tool starts is recorded below the call. No timer is left when the run has ended.
 func TestAL47Context(t *testing.T) {
 	for _, traced := range []bool{true, false} {
 		w := newWorld(t, calls("1", "look"), calls("2", "look"), says("x"))
 		var got []string
 		clock := &timers{Clock: w.clock}
-		look := loop.Tool{Name: "look", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+		look, err := loop.NewTool("look", "", func(ctx context.Context, _ struct{}) (loop.Output, error) {
+			c, _ := loop.CallFromContext(ctx)
 			metric := middleware.SetMetric(ctx, "m", middleware.Metric{Value: 1, Type: "count"})
 			got = append(got, fmt.Sprint(c.Step, " ", c.ID, " timers ", clock.open, " ", ctx.Err(), " metric ", metric, " trace ", c.Trace))
-			if c.Step > 0 || !traced {
+			if c.Step > 0 {
+				return loop.Output{}, errors.New("no luck")
+			}
+			if !traced {
 				return loop.TextOutput(""), nil
 			}
 			sub := newWorld(t, says("sub"))
@@ -223,7 +227,10 @@ func TestAL47Context(t *testing.T) {
 			}
 			_, err = agent.Run(context.WithoutCancel(t.Context()), loop.Input{Messages: []llm.Message{llm.User("go")}, Parent: &c.Trace})
 			return loop.TextOutput(""), err
-		}}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		cfg := agentloop.Config{Tools: []loop.Tool{look}, ToolTimeout: time.Second}
 		w.dress(&cfg)
 		cfg.Clock = clock
@@ -247,6 +254,9 @@ func TestAL47Context(t *testing.T) {
 		same(t, fmt.Sprint("contexts, traced: ", traced), want, got)
 		if clock.open != 0 || clock.set != 2 {
 			t.Errorf("%d timers were set, %d are left", clock.set, clock.open)
+		}
+		for _, step := range w.last().Steps[:2] {
+			same(t, "metrics", map[string]middleware.Metric{"m": {Value: 1, Type: "count"}}, step.ToolCalls[0].Metrics)
 		}
 	}
 }
