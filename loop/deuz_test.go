@@ -290,14 +290,14 @@ func testDeuzPredicateCalls(t *testing.T) {
 }
 
 func testDeuzConcurrency(t *testing.T) {
-	for limit, want := range map[int]int{0: 5, 1: 1, 3: 3, loop.Unlimited: 8} {
+	for limit, want := range map[int]int{0: 5, 1: 1, 3: 3, loop.Unlimited: 100} {
 		clock := fake.NewClock()
 		tools := &fake.Tools{Clock: clock, List: []fake.Tool{{Name: "slow", Behavior: fake.Behavior{Delay: 1e6}}}}
 		slow := loop.Tool{Name: "slow", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
 			parts, err := tools.Run(ctx, c.ID, c.Name, c.Arguments)
 			return loop.Output{Content: parts}, err
 		}}
-		many := make([]string, 8)
+		many := make([]string, 100)
 		for i := range many {
 			many[i] = fmt.Sprintf("slow#c%d", i)
 		}
@@ -372,10 +372,12 @@ func testDeuzReasoning(t *testing.T) {
 
 func testDeuzResults(t *testing.T) {
 	bad := tool("bad", func(context.Context) (string, error) { return "", fmt.Errorf("no") })
-	res, _ := mustRun(t, model(calls("bad", "a")), deuz.Fill(loop.Config{Tools: []loop.Tool{echo("a"), bad}}))
+	response := calls("bad", "a")
+	response.Calls = append(response.Calls, fake.Call{ID: "invalid", Name: "a", Arguments: "{n}"})
+	res, _ := mustRun(t, model(response), deuz.Fill(loop.Config{Tools: []loop.Tool{echo("a"), bad}}))
 	for i, r := range res.Steps[0].Results {
 		c := res.Steps[0].Calls[i]
-		if r.ID != c.ID || r.Name != c.Name || r.IsError != (c.Name == "bad") {
+		if r.ID != c.ID || r.Name != c.Name || r.IsError != (c.Name == "bad" || c.ID == "invalid") {
 			t.Errorf("the result of %+v is %+v", c, r)
 		}
 	}

@@ -131,7 +131,7 @@ func TestAL62AL68EarlyDecision(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
 	a := logged(clock, &log, nil)
-	if a.Store.Resolve("c-a", middleware.Approval{Decision: middleware.Approve}) {
+	if a.Store.Resolve("c-a", middleware.Approval{Decision: middleware.Approve}) || a.Store.Has("c-a") {
 		t.Error("took a decision about a call that is not pending")
 	}
 	a.Store.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}, {Call: llm.ToolCall{ID: "c-slow"}}})
@@ -152,6 +152,23 @@ func TestAL62AL68EarlyDecision(t *testing.T) {
 		"0s requested c-a, pending c-slow c-a", "0s checkpoint , pending c-slow c-a", "0s approve c-a, pending c-slow",
 		"0s requested c-a, pending c-slow c-a", "0s checkpoint , pending c-slow c-a", "0s deny c-a, pending c-slow",
 	}, log)
+}
+
+// AL-68: the stored decision has all its fields.
+func TestAL68DecisionFields(t *testing.T) {
+	override := loop.TextOutput("instead")
+	for want, decision := range map[string]middleware.Approval{
+		"instead": {Decision: middleware.Approve, Override: &override}, "too late": {Decision: middleware.Deny, Reason: "too late"},
+	} {
+		a := &middleware.Approvals{Store: new(middleware.ApprovalStore)}
+		a.Store.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}})
+		if !a.Store.Resolve("c-a", decision) {
+			t.Error("the decision was not stored")
+		}
+		if p := gated(t, fake.NewClock(), askAll(a), asks("c-", "a"), done()); p.err != nil || p.res.Steps[0].Results[0].Text() != want {
+			t.Errorf("got %+v, %v; want the result %q", p.res.Steps, p.err, want)
+		}
+	}
 }
 
 // Suspend ends the run with its calls pending. The decisions about other calls are not

@@ -122,17 +122,21 @@ func TestHandoff(t *testing.T) {
 	}
 }
 
-// DA-19: an unknown name is reported once, and the active agent continues.
+// DA-15, DA-19: an unknown name is reported once, and the active agent continues. Without a name
+// the root continues.
 func TestHandoffUnknownAgent(t *testing.T) {
 	root := circle()
-	root.Handoffs[0].Tools = []loop.Tool{{Name: "lose", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
-		vars, _ := middleware.VarsFromContext(ctx)
-		middleware.ActiveAgent.Set(vars, "ghost")
-		return loop.TextOutput("lost"), nil
-	}}}
-	got, _, events := handOver(t, root, &middleware.Vars{}, loop.Config{}, turn("transfer_to_b"), turn("lose"), turn("lose"), fake.Response{Text: "x"})
-	const b = "I am b0: lose >c >root"
-	if diff := cmp.Diff([]string{"I am root0: t_root >b", b, b, b}, got); diff != "" {
+	name := func(tool, agent string) loop.Tool {
+		return loop.Tool{Name: tool, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+			vars, _ := middleware.VarsFromContext(ctx)
+			middleware.ActiveAgent.Set(vars, agent)
+			return loop.TextOutput("lost"), nil
+		}}
+	}
+	root.Handoffs[0].Tools = []loop.Tool{name("lose", "ghost"), name("unset", "")}
+	got, _, events := handOver(t, root, &middleware.Vars{}, loop.Config{}, turn("transfer_to_b"), turn("lose"), turn("lose"), turn("unset"), fake.Response{Text: "x"})
+	const r, b = "I am root0: t_root >b", "I am b0: lose unset >c >root"
+	if diff := cmp.Diff([]string{r, b, b, b, r}, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	var warned []string

@@ -109,35 +109,39 @@ func TestEntryPointsDA02DA05(t *testing.T) {
 		}
 		return asked(m)
 	}
-	want := []string{"I am root of Ada: 1, user", "I am root of Ada: 3, tool", "I am b of Ada: 5, tool"}
+	want := []string{"I am root of Ada: 3, user", "I am root of Ada: 5, tool", "I am b of Ada: 7, tool"}
+	in := loop.Continue([]llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "ho"})}, llm.User("go"))
+	check := func(res *deepagents.Result, err error) error {
+		if res.Text != "done" || len(res.Steps) != 3 || res.Steps[0].Results[0].Text() != "A" || res.Steps[2].Text != "done" {
+			t.Errorf("got %+v", res)
+		}
+		return err
+	}
+	swarm := func(a *deepagents.Agent, vars *middleware.Vars) error {
+		parts, err := deepagents.Swarm(t.Context(), a, in, vars, nil, uistream.Options{})
+		if err != nil {
+			return err
+		}
+		if got := types(parts); !strings.HasSuffix(got, "text-start text-delta text-end finish-step finish") {
+			t.Errorf("swarm: got %s", got)
+		}
+		return nil
+	}
 	for name, entry := range map[string]func(*deepagents.Agent, *middleware.Vars) error{
 		"generate": func(a *deepagents.Agent, vars *middleware.Vars) error {
-			res, err := deepagents.Generate(t.Context(), a, loop.Prompt("go"), vars, nil)
-			if res.Text != "done" || len(res.Steps) != 3 {
-				t.Errorf("generate: got %+v", res)
-			}
-			return err
+			return check(deepagents.Generate(t.Context(), a, in, vars, nil))
 		},
 		"execute": func(a *deepagents.Agent, vars *middleware.Vars) error {
-			s, err := deepagents.Execute(t.Context(), a, loop.Prompt("go"), vars, nil)
+			s, err := deepagents.Execute(t.Context(), a, in, vars, nil)
 			if err != nil {
 				return err
 			}
-			res, err := s.Wait()
-			if res.Text != "done" || len(res.Steps) != 3 {
-				t.Errorf("execute: got %+v", res)
-			}
-			return err
+			return check(s.Wait())
 		},
-		"swarm": func(a *deepagents.Agent, vars *middleware.Vars) error {
-			parts, err := deepagents.Swarm(t.Context(), a, loop.Prompt("go"), vars, nil, uistream.Options{})
-			if err != nil {
-				return err
-			}
-			if got := types(parts); !strings.HasSuffix(got, "text-start text-delta text-end finish-step finish") {
-				t.Errorf("swarm: got %s", got)
-			}
-			return nil
+		"swarm": swarm,
+		"swarm with a hook": func(a *deepagents.Agent, vars *middleware.Vars) error {
+			a.PrepareEnd = func(context.Context, middleware.Ended) ([]llm.Message, error) { return nil, nil }
+			return swarm(a, vars)
 		},
 	} {
 		if diff := cmp.Diff(want, run(entry)); diff != "" {
@@ -152,6 +156,19 @@ func types(parts iter.Seq[uistream.Part]) string {
 		out = append(out, p.Type)
 	}
 	return strings.Join(out, " ")
+}
+
+// DA-49: a long conversation is sent as it is.
+func TestLongConversationDA49(t *testing.T) {
+	m := fake.NewModel(calls("a"), text("x"))
+	in := loop.Input{Messages: []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "two"}), llm.User(strings.Repeat("long ", 1_000_000))}}
+	if _, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), in, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	r := m.RecordedRequests()
+	if len(r) != 2 || !cmp.Equal(in.Messages, r[1].Request.Messages[:3]) || len(r[1].Request.Messages) != 5 {
+		t.Errorf("%d requests, the last one with %d messages", len(r), len(r[len(r)-1].Request.Messages))
+	}
 }
 
 // DA-04: a string is one user message.

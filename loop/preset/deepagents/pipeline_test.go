@@ -35,24 +35,28 @@ func TestParallelRunsDA47(t *testing.T) {
 	m := &fake.Model{Responses: []fake.Response{calls("transfer_to_b"), text("done")}, IsolateConversations: true}
 	root := agent("root", m)
 	root.Handoffs = []*deepagents.Agent{agent("b", nil)}
-	ask := func(who string) (string, error) {
-		var mem trace.Memory
-		vars := middleware.NewVars(map[string]any{"user": who})
-		s, err := deepagents.Execute(t.Context(), root, loop.Prompt("I am "+who), vars, &deepagents.Options{Loop: loop.Config{Sink: &mem, Clock: fake.NewClock()}})
-		if err != nil {
-			return "", err
+	for _, vars := range []func(who string) *middleware.Vars{
+		func(who string) *middleware.Vars { return middleware.NewVars(map[string]any{"user": who}) },
+		func(string) *middleware.Vars { return nil },
+	} {
+		ask := func(who string) (string, error) {
+			var mem trace.Memory
+			s, err := deepagents.Execute(t.Context(), root, loop.Prompt("I am "+who), vars(who), &deepagents.Options{Loop: loop.Config{Sink: &mem, Clock: fake.NewClock()}})
+			if err != nil {
+				return "", err
+			}
+			s.Consume(nil)
+			active, _ := middleware.ActiveAgent.Get(s.State())
+			return active + strings.ReplaceAll(trace.FormatText(trace.Canonical(mem.Events())), who, "WHO"), nil
 		}
-		s.Consume(nil)
-		active, _ := middleware.ActiveAgent.Get(s.State())
-		return active + strings.ReplaceAll(trace.FormatText(trace.Canonical(mem.Events())), who, "WHO"), nil
-	}
-	alone, err := ask("Zoe")
-	if err != nil || !strings.HasPrefix(alone, "b") {
-		t.Fatalf("got %q, %v", alone, err)
-	}
-	got, err := join([]string{"Ada", "Bob", "Cyd"}, ask)
-	if diff := cmp.Diff([]string{alone, alone, alone}, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+		alone, err := ask("Zoe")
+		if err != nil || !strings.HasPrefix(alone, "b") {
+			t.Fatalf("got %q, %v", alone, err)
+		}
+		got, err := join([]string{"Ada", "Bob", "Cyd"}, ask)
+		if diff := cmp.Diff([]string{alone, alone, alone}, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
 	}
 }
 

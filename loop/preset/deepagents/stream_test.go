@@ -96,7 +96,8 @@ func TestConsumeDA42(t *testing.T) {
 	s := execute(t, nil, nil, fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}})
 	s.Consume(func(err error) { got = append(got, err) })
 	s.Consume(nil)
-	if len(got) != 1 || !strings.Contains(got[0].Error(), "boom") {
+	s.Consume(func(err error) { got = append(got, err) }) // after another reader
+	if len(got) != 2 || !strings.Contains(got[0].Error(), "boom") || !errors.Is(got[1], got[0]) {
 		t.Errorf("got %v", got)
 	}
 	if got := kinds(s); got != "error" {
