@@ -292,6 +292,7 @@ func TestPrepareEnd(t *testing.T) {
 		"never transferred": {[]fake.Response{{Text: "r"}}, forever, 0, nil, "r", trace.ReasonEndTurn},
 		"nothing to say":    {[]fake.Response{there, {Text: "b"}}, again(), 0, []string{"b: b after 3"}, "b", trace.ReasonEndTurn},
 		"back to the root":  {[]fake.Response{there, {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 3"}, "sum", trace.ReasonEndTurn},
+		"deeper":            {[]fake.Response{there, turn("transfer_to_c"), {Text: "c"}, {Text: "sum"}}, again("sum up"), 0, []string{"c: c after 5"}, "sum", trace.ReasonEndTurn},
 		"not with calls":    {[]fake.Response{there, turn("t_b"), {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 5"}, "sum", trace.ReasonEndTurn},
 		"transferred twice": {[]fake.Response{there, {Text: "b"}, there, {Text: "b2"}}, again("on"), 0, []string{"b: b after 3", "b: b2 after 7"}, "b2", trace.ReasonEndTurn},
 		"limit":             {[]fake.Response{there, {Text: "b"}, there, {Text: "b2"}}, forever, 1, []string{"b: b after 3"}, "b2", trace.ReasonEndTurn},

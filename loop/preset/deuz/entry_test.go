@@ -360,12 +360,10 @@ func TestGuardOfBothEntriesDZ52(t *testing.T) {
 			running += n
 			most = max(most, running)
 		}
-		work, err := loop.NewTool("work", "", func(ctx context.Context, _ struct {
-			Of string `json:"of"`
-		}) (string, error) {
+		work, err := loop.RawTool("work", "", []byte(`{"type":"object","properties":{"of":{"type":"string"}}}`), func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 			count(1)
 			defer count(-1)
-			return "done", clock.Sleep(ctx, time.Millisecond)
+			return loop.TextOutput("done"), clock.Sleep(ctx, time.Millisecond)
 		})
 		if err != nil {
 			t.Fatal(err)
