@@ -82,11 +82,12 @@ func RunFor[T any](ctx context.Context, a *Agent, in loop.Input, maxRetries int,
 	if err != nil {
 		return nil, nil, err
 	}
-	value := new(T)
-	if _, err := output.Read(res.Output, value); err == nil {
-		return value, res, nil
+	if res.Value == nil { // the run reached a limit first
+		return nil, res, nil
 	}
-	return nil, res, nil // the run reached a limit first
+	value := new(T)
+	_, err = output.Read(res.Output, value)
+	return value, res, err
 }
 
 // Parts runs the agent as [Agent.Run] does and yields a part for each callback, including

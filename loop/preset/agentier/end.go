@@ -38,7 +38,9 @@ func (p *projection) end(b trace.RunEnd, at time.Duration, err error) []Part {
 	case err != nil:
 		return []Part{{Type: "onError", Err: err}}
 	}
-	if o, err := middleware.NewOutput(p.schema); err == nil {
+	// The text of a response with calls, which a limit makes the last one, is no answer.
+	final := b.StopReason == trace.ReasonEndTurn || b.StopReason == trace.ReasonForced
+	if o, err := middleware.NewOutput(p.schema); final && err == nil {
 		p.res.Value, _ = o.Read(p.res.Output, nil) // nil if the answer does not follow the schema
 	}
 	p.res.Stop, p.res.Duration, p.res.Usage.Usage = b.StopReason, at, b.Usage

@@ -182,8 +182,10 @@ func TestRunFor(t *testing.T) {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}
-	a, _ := newAgent(t, loop.Config{MaxSteps: 1}, say("never")...)
-	if got, res, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil); got != nil || res == nil || err != nil {
+	early := calling("c1")
+	early.Text = `{"n":1}`
+	a, _ := newAgent(t, loop.Config{MaxSteps: 1}, early)
+	if got, res, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil); got != nil || res == nil || res.Value != nil || err != nil {
 		t.Errorf("a limit before the final answer: got %v, %+v, %v", got, res, err)
 	}
 	if _, _, err := agentier.RunFor[chan int](t.Context(), a, loop.Prompt("go"), 0, nil); err == nil || !strings.Contains(err.Error(), "the output schema") {
