@@ -298,6 +298,10 @@ func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
 	if size := max(e.Request.BodySize, lengthIn(x.Request.Header)); len(x.Request.Body) == 0 && size > 0 {
 		return nil, fmt.Errorf("the body of the request: missing postData of %g bytes: export the file again with it, or without this entry", size)
 	}
+	mayHave := x.Request.Method != http.MethodGet && x.Request.Method != http.MethodHead && e.Request.BodySize < 0 && x.Request.Header.Get("Content-Length") != "0"
+	if p := e.Request.PostData; p != nil && p.Text == nil && p.Params == nil && p.Type != "" && mayHave {
+		return nil, errors.New("the body of the request: missing text of a postData of unknown size: export the file again with it, or without this entry")
+	}
 	r := &x.Response
 	if r.Status == 0 {
 		*r = recording.Response{Wait: r.Wait, Termination: recording.Failed, Failure: e.Response.Failure}

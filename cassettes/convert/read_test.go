@@ -169,6 +169,7 @@ func TestRead(t *testing.T) {
 		"HAR, two texts":                    {harOf("", "", `, "content": {"text": "x", "text": "y"}`), har(body("y"))},
 		"HAR, a text in another case":       {harOf("", "", `, "content": {"text": "x", "Text": "y"}`), har(body("y"))},
 		"HAR, bodies of unknown sizes":      {harOf("", `, "bodySize": -1`, `, "bodySize": 155, "content": {"size": -1}`), har(nil)},
+		"HAR, a type of no body":            {harOf("", `, "bodySize": -1, "postData": {"mimeType": "application/json"}`, ""), har(nil)},
 		"HAR, empty bodies":                 {harOf("", `, "bodySize": 0, "postData": {"text": ""}`, `, "content": {"size": 0, "text": ""}`), har(nil)},
 		"HAR, bodies with other sizes": {harOf("", `, "bodySize": 9, "postData": {"text": "q"}`, `, "content": {"size": 0, "text": "x"}`), har(func(x *recording.Interaction) {
 			body("x")(x)
@@ -371,6 +372,7 @@ func TestReadErrors(t *testing.T) {
 		harOf("", "", `, "content": {"size": 4}`):                                                                                "x:2: interaction 1: the body of the response: missing content of 4 bytes: export the file again with content",
 		harOf("", "", `, "content": {"size": 1902, "text": ""}`):                                                                 "x:2: interaction 1: the body of the response: missing content of 1902 bytes: export the file again with content",
 		harOf("", `, "bodySize": -1, "headers": [{"name": "Content-Length", "value": "155"}]`, ""):                               "x:2: interaction 1: the body of the request: missing postData of 155 bytes: export the file again with it, or without this entry",
+		strings.Replace(harOf("", `, "bodySize": -1, "postData": {"mimeType": "application/json"}`, ""), "GET", "POST", 1):       "x:2: interaction 1: the body of the request: missing text of a postData of unknown size: export the file again with it, or without this entry",
 		harOf("", `, "postData": {"_file": "r.json"}`, ""):                                                                       `x:2: interaction 1: the body of the request: the content is in another file, "r.json": record the file again with the content in it (of Playwright with content: "embed")`,
 		harOf("", "", `, "content": {"size": -1, "_file": "a.json"}`):                                                            `x:2: interaction 1: the body of the response: the content is in another file, "a.json": record the file again with the content in it (of Playwright with content: "embed")`,
 		harOf("", "", `, "bodySize": 526, "content": {"size": -1}, "headers": [{"name": "Content-Length", "value": "526"}]`):     "x:2: interaction 1: the body of the response: missing content of 526 bytes: export the file again with content",

@@ -59,11 +59,11 @@ type Interaction struct {
 }
 
 // Add checks the next request. It returns an error if a part of the conversation is not in the
-// recording; then nothing was checked.
+// recording; then only the other messages were checked, without results whose calls may be in that part.
 func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 	req, err := r.stored.Complete(x.Request)
 	if err != nil {
-		return nil, err
+		return r.addPart(x), err
 	}
 	q := &Request{Protocol: x.Protocol, Number: x.Number, Session: x.Session, Model: req.Model, Request: req, replaced: replacesSignatures(x.RequestBody), recorded: true}
 	c, found, _ := r.monitor.add(q, (*check.List).Sent)
@@ -86,6 +86,38 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 		}
 	}
 	return found, nil
+}
+
+// addPart checks the own messages of a request whose conversation is not in the recording. A result may be of a call
+// that is not there.
+func (r *Recording) addPart(x Interaction) (found []check.Violation) {
+	calls := map[string]bool{}
+	list := check.List{Protocol: x.Protocol.Name()}
+	var messages []llm.Message
+	for _, m := range x.Request.Messages {
+		for _, call := range m.Calls() {
+			calls[call.ID] = true
+		}
+		parts := slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
+			result, ok := p.(llm.ToolResult)
+			return ok && !calls[result.ID]
+		})
+		if len(parts) > 0 || len(m.Parts) == 0 {
+			m.Parts = parts
+			messages = append(messages, m)
+		}
+	}
+	list.Add(messages...)
+	if len(messages) > 0 {
+		found = list.Sent()
+	}
+	for i := range found {
+		found[i].Run = fmt.Sprintf("interaction-%d", x.Number)
+	}
+	if x.Response != nil {
+		r.stored.Add(x.Response.ResponseID, messages, x.Response.Message())
+	}
+	return found
 }
 
 // run returns the number of the first request of a conversation.

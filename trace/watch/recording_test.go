@@ -218,6 +218,7 @@ func TestRecordingRefers(t *testing.T) {
 		"the previous response": {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_1"`)}, nil},
 		"with another result":   {asked{messages: []llm.Message{result("b")}, extra: after(`"resp_1"`)}, []string{`INV-01 interaction-1 2 a result is for the call "b", which no assistant message before it has (in interaction 2)`, `INV-01 interaction-1 1 the request was sent without a result of the call "a" (in interaction 2)`}},
 		"an unknown response":   {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_2"`)}, []string{`continues the response "resp_2", which is not in the recording`}},
+		"a call of its own":     {asked{messages: []llm.Message{result("a"), llm.Assistant(call("b")), llm.User("hi")}, extra: after(`"resp_2"`)}, []string{`continues the response "resp_2", which is not in the recording`, `INV-01 interaction-2 0 the call "b" has no result, and other messages follow`}},
 		"null":                  {asked{messages: hi, extra: after("null")}, nil},
 		"an item":               {asked{messages: then(hi, llm.Assistant(item("fc_1")), result("a"))}, nil},
 		"an unknown item":       {asked{messages: then(hi, llm.Assistant(item("fc_2")), result("a"))}, []string{`refers to the item "fc_2", which is not in the recording`}},

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -79,12 +80,17 @@ func (r *report) http(src *importer.Source, name, prefix string) {
 		if len(found) == 0 && len(rejected) == 0 {
 			refuse(x)
 		}
+		r.add(prefix, found)
 		if err != nil {
 			skip(x, err.Error())
+			conversation := x.Request.Extra["conversation"] // no recording has its messages
+			if x.Accepted && (conversation == nil || string(conversation) == "null") {
+				err = fmt.Errorf("the request %w: only its own messages are checked", err)
+				r.unread(name, &importer.Error{File: name, Line: x.Line, Path: "interaction " + strconv.Itoa(x.Number), Err: err})
+			}
 			continue
 		}
 		seen.Checked++
-		r.add(prefix, found)
 	}
 	r.Runs += rec.Runs
 	r.checked += seen.Checked
