@@ -10,11 +10,13 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
 	"github.com/looptape/looptape/trace/internal/stored"
 )
 
@@ -211,12 +213,13 @@ func (t *chains) members(i int) []int {
 // last one. A request repeats parts of the ones before it.
 func (t *chains) sum(x *chain, members []int) {
 	var usage llm.Usage
+	var cost float64
 	var failed [][]byte
 	var unknown []*Error
 	seen := map[string]bool{}
 	for _, i := range members {
 		m := &t.list[i]
-		usage = usage.Add(m.usage)
+		usage, cost = usage.Add(m.usage), cost+amount(tree.Member(m.run.Meta["provider_usage"], "cost"))
 		if m.failed != nil {
 			failed = append(failed, m.failed.json())
 		}
@@ -230,6 +233,9 @@ func (t *chains) sum(x *chain, members []int) {
 	}
 	if usage != (llm.Usage{}) {
 		x.run.Meta["usage"] = usage.AppendJSON(nil)
+	}
+	if cost > 0 {
+		x.run.Meta["cost"] = strconv.AppendFloat(nil, cost, 'f', -1, 64)
 	}
 	if failed != nil {
 		x.run.Meta["failed_responses"] = arrayOf(failed...)

@@ -78,7 +78,7 @@ func TestLangfuseRowsScores(t *testing.T) {
 		cost float64
 	}{
 		"observations": {langfuseRows, map[string]float64{"good": 0.5}, 0.75},
-		"a trace":      {"[" + traceRow + "]", map[string]float64{"good": 1}, 0},
+		"a trace":      {"[" + traceRow + "]", map[string]float64{"good": 1}, 0.5},
 	} {
 		_, runs, _, _ := readAll(t, "file", []byte(c.text))
 		got := map[string]float64{}

@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -262,10 +260,10 @@ type Resources struct {
 // Resources returns the resource usage of the run. For a trace it is the usage of all model
 // calls and the time of the last event. For other recordings it comes from Meta: Inspect's
 // model_usage, of all models, and total_time; promptfoo's tokenUsage, latencyMs and cost;
-// SWE-agent's info.model_stats; Langfuse's latency and totalCost; usage, or the AI SDK's totalUsage
+// SWE-agent's info.model_stats; Langfuse's latency; usage, or the AI SDK's totalUsage
 // or the usage of its steps.
 // Of these, input and output tokens are read. The usage of a conversation over HTTP is
-// complete.
+// complete. The cost of spans and of conversations over HTTP is the sum of that of their calls, as cost in Meta.
 func (r *Run) Resources() (s Resources) {
 	for _, ev := range r.Events {
 		switch body := ev.Body.(type) {
@@ -278,6 +276,7 @@ func (r *Run) Resources() (s Resources) {
 	}
 	for _, model := range tree.Members(r.Meta["model_usage"]) {
 		s.Usage = s.Usage.Add(usageOf(model))
+		s.Cost += amount(tree.Member(model, "total_cost"))
 	}
 	stats := tree.Member(r.Meta["info"], "model_stats")
 	for _, raw := range []json.RawMessage{r.Meta["totalUsage"], r.Meta["usage"], r.Meta["tokenUsage"], stats} {
@@ -290,12 +289,13 @@ func (r *Run) Resources() (s Resources) {
 			s.Usage = s.Usage.Add(usageOf(tree.Member(step, "usage")))
 		}
 	}
-	s.Cost = max(amount(r.Meta["cost"]), amount(tree.Member(stats, "instance_cost")))
-	for _, o := range tree.Elements(r.Meta["observations"]) {
-		s.Cost += amount(tree.First(o, "totalCost", "calculatedTotalCost"))
+	s.Cost = max(s.Cost, amount(r.Meta["cost"]), amount(tree.Member(stats, "instance_cost")), amount(tree.Member(r.Meta["provider_usage"], "cost")))
+	latency := tree.Member(r.Meta["trace"], "latency")
+	if latency == nil && r.Meta["observations"] != nil {
+		latency = r.Meta["latency"] // the API of Langfuse has no member trace
 	}
 	s.Latency = max(s.Latency,
-		time.Duration(amount(tree.Member(r.Meta["trace"], "latency"))*float64(time.Second)),
+		time.Duration(amount(latency)*float64(time.Second)),
 		time.Duration(amount(r.Meta["latencyMs"])*float64(time.Millisecond)),
 		time.Duration(amount(r.Meta["total_time"])*float64(time.Second)))
 	return s
@@ -351,17 +351,14 @@ func usageOf(usage json.RawMessage) (u llm.Usage) {
 	return u
 }
 
-// amount reads a number of seconds, tokens or a cost; any other value is 0.
+// amount reads a number of seconds, tokens or a cost, which may be in a string, as all values of CSV are; any other
+// value is 0.
 func amount(raw json.RawMessage) float64 {
 	const maxAmount = 1e9 // seconds fit in a Duration
-	if tree.IsNull(raw) {
-		return 0 // without the error that ParseFloat makes
+	if v, _ := tree.Amount(raw); v <= maxAmount {
+		return v
 	}
-	v, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || math.IsNaN(v) || v < 0 || v > maxAmount {
-		return 0
-	}
-	return v
+	return 0
 }
 
 // CaseName returns the Case, or else the first user message, or else the name of the run. Long

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,7 +74,7 @@ func TestTau2Messages(t *testing.T) {
 	if len(runs) != 1 || failed != nil || unknown != nil {
 		t.Fatalf("%d runs, errors %v, unknown %v", len(runs), failed, unknown)
 	}
-	if got, want := runs[0].Resources(), (importer.Resources{Usage: llm.Usage{InputTokens: 16, OutputTokens: 3}, Cost: 0.5}); got != want {
+	if got, want := runs[0].Resources(), (importer.Resources{Usage: llm.Usage{InputTokens: 16, OutputTokens: 3}, Cost: 0.5, Latency: 2500 * time.Millisecond}); got != want {
 		t.Errorf("resources %+v, want %+v", got, want)
 	}
 	if v := check.Messages("run", runs[0].Messages); v != nil {

@@ -2,7 +2,6 @@ package format
 
 import (
 	"bytes"
-	"encoding/json"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
@@ -60,9 +59,10 @@ func (r *claudeRun) result(rec *record) {
 	}
 	r.reportUsage(rec, "usage", rec.members["usage"])
 	r.total = r.total.Add(anthropicUsage(rec.members["usage"]))
-	for from, to := range map[string]string{"total_cost_usd": "cost", "duration_ms": "latencyMs"} {
-		if value := rec.members[from]; value != nil {
-			r.setMeta(to, json.RawMessage(value))
+	for _, name := range [][2]string{{"total_cost_usd", "cost"}, {"duration_ms", "latencyMs"}} {
+		if value := rec.members[name[0]]; value != nil {
+			r.number(rec, name[0], value)
+			r.setMeta(name[1], value)
 		}
 	}
 }

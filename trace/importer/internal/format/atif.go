@@ -53,9 +53,7 @@ func ATIF(d *jsonio.Dec, run *Run) {
 	}
 	run.setUsage(t.usage)
 	t.other.moveTo(run)
-	if t.cost > 0 {
-		run.setMeta("cost", json.RawMessage(strconv.FormatFloat(t.cost, 'f', -1, 64)))
-	}
+	run.setCost(t.cost)
 	t.subagents()
 }
 

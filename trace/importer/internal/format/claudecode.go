@@ -78,6 +78,7 @@ type claudeRun struct {
 	responses map[string]int       // message by id
 	usage     map[string]llm.Usage // by the id of the response
 	total     llm.Usage            // that the results of the Agent SDK state
+	cost      float64              // of all records
 	names     map[string]string    // of tools by call
 	other     lists
 }
@@ -315,6 +316,7 @@ func (r *claudeRun) add(rec *record, response string, messages []llm.Message) {
 		at = len(r.Messages)
 		r.Messages = append(r.Messages, messages...)
 	}
+	r.cost += r.number(rec, "costUSD", rec.members["costUSD"]) // of early versions
 	if m := rec.members["message"]; rec.kind == "assistant" {
 		// Claude Code writes messages of its own, such as errors, as those of the model <synthetic>.
 		r.IsResponse = tree.Scalar(m, "id") != "" && tree.Scalar(m, "model") != "<synthetic>"
@@ -436,5 +438,6 @@ func (r *claudeRun) finish() {
 		}
 	}
 	r.setUsage(usage)
+	r.setCost(r.cost)
 	r.other.moveTo(&r.Run)
 }

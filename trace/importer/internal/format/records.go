@@ -219,6 +219,13 @@ func (r *Run) setUsage(u llm.Usage) {
 	}
 }
 
+// setCost sets the cost that importer.Run.Resources returns, unless it is 0.
+func (r *Run) setCost(cost float64) {
+	if cost > 0 {
+		r.setMeta("cost", strconv.AppendFloat(nil, cost, 'f', -1, 64))
+	}
+}
+
 // setAnthropic reads a message of the Messages API. Its results become messages of their own.
 func (r *record) setAnthropic(m json.RawMessage) {
 	r.messages, r.invalid = message.DecodeOne(anthropic.Messages{}, "messages", m)

@@ -87,8 +87,11 @@ func (r *Run) tau2(raw, task json.RawMessage) {
 	if usage != (llm.Usage{}) {
 		r.Meta["usage"] = usage.AppendJSON(nil)
 	}
-	if cost := r.Meta["agent_cost"]; cost != nil {
-		r.Meta["cost"] = cost
+	for _, name := range [][2]string{{"agent_cost", "cost"}, {"duration", "total_time"}, {"user_cost", "user_cost"}} {
+		if value := r.Meta[name[0]]; value != nil {
+			r.number(&record{}, name[0], value)
+			r.Meta[name[1]] = value
+		}
 	}
 	r.reportNotObject("reward_info", tree.Member(raw, "reward_info"))
 	r.reportNotObject("reward_info.reward_breakdown", tree.Member(raw, "reward_info", "reward_breakdown"))

@@ -233,8 +233,9 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 	return messages
 }
 
-// otherInvocations returns the invocations whose call or result is not among the parts, which repeat them; nil for none.
-func otherInvocations(invocations string, parts []llm.Part) (others tree.List) {
+// otherInvocations returns the invocations whose call or result is not among the parts, which repeat them, and those with
+// other members; nil for none.
+func otherInvocations(invocations string, parts []llm.Part) (list tree.List) {
 	if invocations == "" {
 		return nil
 	}
@@ -243,11 +244,12 @@ func otherInvocations(invocations string, parts []llm.Part) (others tree.List) {
 		keys[Key(p)] = true
 	}
 	for _, raw := range tree.Elements(json.RawMessage(invocations)) {
-		if slices.ContainsFunc(invocation(raw, tree.Scalar(raw, "toolName")), func(p llm.Part) bool { return !keys[Key(p)] }) {
-			others.Add(raw)
+		others := tree.Without(raw, "state", "step", "toolCallId", "toolName", "args", "result")
+		if others != nil || slices.ContainsFunc(invocation(raw, tree.Scalar(raw, "toolName")), func(p llm.Part) bool { return !keys[Key(p)] }) {
+			list.Add(raw)
 		}
 	}
-	return others
+	return list
 }
 
 // Key returns a string that is equal for two parts that are the same call, or the same result of one.

@@ -24,16 +24,36 @@ type recordedSpan struct {
 	id, parent string
 	// call has the messages of the span; nil if the span has none. Rest is then the span
 	// without them.
-	call  *modelCall
-	rest  json.RawMessage
-	usage llm.Usage // in addition to that of the call
-	// unused is the usage of a span of a model call whose messages are elsewhere.
-	unused llm.Usage
+	call *modelCall
+	rest json.RawMessage
+	used resources // in addition to those of the call
+	// unused are the resources of a span of a model call whose messages are elsewhere.
+	unused resources
 	// silent is the reason why the span of a model call has no messages; nil if it has, or if another
 	// layer of the same call has them.
 	silent error
 	// scores are those of the span, or of the trace.
 	scores []format.Score
+}
+
+// resources are the usage and the cost that a span has.
+type resources struct {
+	usage llm.Usage
+	cost  float64
+}
+
+func (r *resources) add(other resources) {
+	r.usage, r.cost = r.usage.Add(other.usage), r.cost+other.cost
+}
+
+// moveTo sets what [importer.Run.Resources] reads from the metadata of a run.
+func (r resources) moveTo(meta map[string]json.RawMessage) {
+	if r.usage != (llm.Usage{}) {
+		meta["usage"] = r.usage.AppendJSON(nil)
+	}
+	if r.cost > 0 {
+		meta["cost"] = strconv.AppendFloat(nil, r.cost, 'f', -1, 64)
+	}
 }
 
 // modelCall is a call of a model that a span records.
@@ -42,7 +62,7 @@ type modelCall struct {
 
 	start      uint64 // in the recording's unit
 	rank       int    // several layers may record the same call; the lowest rank has the best form
-	usage      llm.Usage
+	used       resources
 	attributes map[string]json.RawMessage // of a span of OpenTelemetry, without its messages
 	n          int                        // index of its span
 	agent      bool                       // the span is one of an agent
@@ -165,7 +185,7 @@ func ancestors(spans []recordedSpan, byID map[string]int, n int) iter.Seq[*recor
 
 // spanRuns returns a run for each conversation of a trace, or for the other one if there is none.
 // The first run has the spans that are in no conversation. Each run has its spans as the member of
-// Meta with this name, without the messages, and the sum of their usage.
+// Meta with this name, without the messages, and the sums of their usage and cost.
 func spanRuns(spans []recordedSpan, name string, line int, member string, other *conversation) []format.Run {
 	rankLayers(spans)
 	joined := conversations(spans)
@@ -181,27 +201,25 @@ func spanRuns(spans []recordedSpan, name string, line int, member string, other 
 			inRun[call.n] = n
 		}
 	}
-	runs, lists, sums := make([]format.Run, len(joined)), make([]tree.List, len(joined)), make([]llm.Usage, len(joined))
+	runs, lists, sums := make([]format.Run, len(joined)), make([]tree.List, len(joined)), make([]resources, len(joined))
 	for n, c := range joined {
 		runs[n] = c.run(name, n+1, line)
 	}
 	for i, s := range spans {
 		n, isCall := inRun[i]
-		sums[n] = sums[n].Add(s.usage)
+		sums[n].add(s.used)
 		if isCall {
 			if !s.call.partial {
 				s.raw = s.rest
 			}
-			sums[n] = sums[n].Add(s.call.usage)
+			sums[n].add(s.call.used)
 		}
 		runs[n].Scores = append(runs[n].Scores, s.scores...)
 		lists[n].Add(s.raw)
 	}
 	for n := range runs {
 		runs[n].Meta[member] = lists[n].JSON()
-		if sums[n] != (llm.Usage{}) {
-			runs[n].Meta["usage"], _ = json.Marshal(sums[n]) // numbers
-		}
+		sums[n].moveTo(runs[n].Meta)
 	}
 	return runs
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/modelcall"
 	"github.com/looptape/looptape/trace/importer/internal/shape"
@@ -85,7 +84,7 @@ func (t *langfuse) read(d *jsonio.Dec) {
 			return
 		}
 		raw := json.RawMessage(d.Raw())
-		t.spans = append(t.spans, recordedSpan{raw: raw, id: tree.Scalar(raw, "id"), parent: tree.Scalar(raw, "parentObservationId"), usage: langfuseUsage(raw)})
+		t.spans = append(t.spans, recordedSpan{raw: raw, id: tree.Scalar(raw, "id"), parent: tree.Scalar(raw, "parentObservationId"), used: langfuseResources(raw)})
 	}
 }
 
@@ -128,9 +127,9 @@ func (t *langfuse) call(n int) {
 	s := &t.spans[n]
 	name, usage := usageMember(s.raw)
 	shape.Usage(name, usage, func(format string, args ...any) { t.reportPart(n, "", format, args...) })
-	for _, name := range []string{"totalCost", "calculatedTotalCost"} {
-		if cost := tree.Member(s.raw, name); !tree.IsNull(cost) && !isNumber(cost) {
-			t.reportPart(n, "."+name, "expected a number")
+	for _, names := range costMembers {
+		if cost := tree.Member(s.raw, names...); !tree.IsNull(cost) && !isNumber(cost) {
+			t.reportPart(n, "."+strings.Join(names, "."), "expected a number")
 		}
 	}
 	kind := tree.Scalar(s.raw, "type")
@@ -184,9 +183,19 @@ func timeOf(text string) uint64 {
 	return 0
 }
 
-// langfuseUsage returns the usage of an observation. The names of usageDetails are those of the
+// costMembers are the paths of the cost of an observation or a trace. The API has several of them with the same cost.
+var costMembers = [][]string{{"totalCost"}, {"calculatedTotalCost"}, {"costDetails", "total"}}
+
+// langfuseResources returns the usage and the cost of an observation. The names of usageDetails are those of the
 // provider or of the framework, except input and output.
-func langfuseUsage(observation json.RawMessage) (u llm.Usage) {
+func langfuseResources(observation json.RawMessage) (r resources) {
+	for _, names := range costMembers {
+		if cost := tree.Member(observation, names...); isNumber(cost) {
+			amount, _ := tree.Amount(cost)
+			r.cost = max(r.cost, amount)
+		}
+	}
+	u := &r.usage
 	_, details := usageMember(observation)
 	count := func(names ...string) (n int64) {
 		for _, name := range names {
@@ -199,7 +208,7 @@ func langfuseUsage(observation json.RawMessage) (u llm.Usage) {
 	u.CacheReadInputTokens = count("input_cache_read", "input_cached_tokens", "cache_read_input_tokens")
 	u.CacheCreationInputTokens = count("input_cache_creation", "cache_creation_input_tokens")
 	u.ReasoningOutputTokens = count("output_reasoning", "output_reasoning_tokens", "completion_details.reasoning")
-	return u
+	return r
 }
 
 // usageMember returns the member of an observation with its usage.

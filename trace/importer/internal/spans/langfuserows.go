@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/ordered"
-	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
@@ -68,7 +67,7 @@ func (l *langfuseRows) row(e format.Element) {
 	default:
 		t.spans = append(t.spans, recordedSpan{
 			raw: row, id: tree.Scalar(row, "id"), parent: tree.Scalar(row, "parentObservationId"),
-			usage: langfuseUsage(row), scores: t.rowScores(e, row),
+			used: langfuseResources(row), scores: t.rowScores(e, row),
 		})
 		t.lines = append(t.lines, e)
 	}
@@ -96,8 +95,8 @@ func (l *langfuseRows) trace(id string, line int) *langfuse {
 func (l *langfuseRows) Runs() (runs []format.Run) {
 	ordered.Each(len(l.traces), l.size, func(i int) { l.traces[i].runs() })
 	for _, t := range l.traces {
-		if usage := langfuseUsage(t.run.Meta["trace"]); t.spans == nil && usage != (llm.Usage{}) {
-			t.run.Meta["usage"] = usage.AppendJSON(nil)
+		if t.spans == nil {
+			langfuseResources(t.run.Meta["trace"]).moveTo(t.run.Meta)
 		}
 		if t.unread != nil {
 			t.run.Meta["unread"] = t.unread.JSON()

@@ -259,19 +259,37 @@ func (s *langSmithSpan) call(span *recordedSpan, number int) (unknown []format.U
 		for i, name := range call.Read {
 			names[i] = name + "s"
 		}
-		span.call = &modelCall{Call: call, rank: 1, start: uint64(number), usage: langSmithUsage(outputs, x.Member("extra"), func(format string, args ...any) {
+		used := resources{cost: langSmithCost(&x, func(path string) { report(path, "expected a number") })}
+		used.usage = langSmithUsage(outputs, x.Member("extra"), func(format string, args ...any) {
 			what := fmt.Sprintf(format, args...)
 			isKnown := func(e modelcall.Error) bool { return strings.HasSuffix(what, e.Err.Error()) } // in the body of the response
 			if !slices.ContainsFunc(call.Errs, isKnown) {
 				report("", "%s", what)
 			}
-		})}
+		})
+		span.call = &modelCall{Call: call, rank: 1, start: uint64(number), used: used}
 		span.rest = x.Without(names...)
 	} else if call.Errs == nil {
 		report("", "the call of a model has no messages: let the program send its inputs and outputs to LangSmith")
 		whole = false
 	}
 	return unknown, whole
+}
+
+// langSmithCost returns the cost of a call, which several members may have. It calls wrong with the path of each that is none.
+func langSmithCost(x *tree.Index, wrong func(path string)) (cost float64) {
+	for _, path := range []string{"total_cost", "outputs.usage_metadata.total_cost", "extra.metadata.usage_metadata.total_cost"} {
+		first, others, _ := strings.Cut(path, ".")
+		value := x.Member(first)
+		if others != "" {
+			value = tree.Member(value, strings.Split(others, ".")...)
+		}
+		amount, ok := tree.Amount(value)
+		if cost = max(cost, amount); !ok {
+			wrong(path)
+		}
+	}
+	return cost
 }
 
 // langSmithUsage returns the usage of a call: that of LangSmith, of the provider, or of LangChain. It calls add for each

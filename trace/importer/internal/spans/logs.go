@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
@@ -153,8 +152,8 @@ func (t *spanTrace) addCall(c *logCall) {
 	}
 	if s.call != nil && !s.call.agent {
 		s.call.rank = 0 // the only form of the call
-		if c.span >= 0 && s.call.usage == (llm.Usage{}) {
-			s.call.usage, t.spans[c.span].unused = t.spans[c.span].unused, llm.Usage{}
+		if c.span >= 0 && s.call.used == (resources{}) {
+			s.call.used, t.spans[c.span].unused = t.spans[c.span].unused, resources{}
 		}
 	}
 	t.add(&s)

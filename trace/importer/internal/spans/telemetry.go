@@ -12,7 +12,6 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/ordered"
-	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
@@ -278,7 +277,7 @@ func (s *readSpan) readCall(start uint64, r *spanReader, rest func() json.RawMes
 		}
 	}
 	if s.err = err; s.call == nil && err == nil && silent != nil {
-		s.silent, s.unused = silent, r.usage()
+		s.silent, s.unused = silent, r.resources()
 	}
 	s.err = cmp.Or(s.err, r.wrongUsage)
 }
@@ -309,7 +308,7 @@ func (t *spanTrace) add(s *readSpan) {
 
 // isOfModel reports whether a span has messages, usage or scores, or is one of a model call.
 func (s *recordedSpan) isOfModel() bool {
-	return s.call != nil || s.silent != nil || s.scores != nil || s.usage != (llm.Usage{}) || s.unused != (llm.Usage{})
+	return s.call != nil || s.silent != nil || s.scores != nil || s.used != (resources{}) || s.unused != (resources{})
 }
 
 // report keeps the reason why a span cannot be read; nil if it can.
@@ -378,7 +377,7 @@ func (s *spanReader) call() *modelCall {
 		if len(found.Input) == 0 && len(found.Output) == 0 {
 			continue
 		}
-		call := &modelCall{Call: found, rank: 2 * n, usage: s.usage(), convention: true}
+		call := &modelCall{Call: found, rank: 2 * n, used: s.resources(), convention: true}
 		if agentOperations[tree.Scalar(s.attributes["gen_ai.operation.name"])] || tree.Scalar(s.attributes[spanKind]) == "AGENT" {
 			call.rank += 2 * len(conventions)
 			call.agent, call.convention = true, false

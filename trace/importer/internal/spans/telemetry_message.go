@@ -1,6 +1,7 @@
 package spans
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -327,9 +328,9 @@ func (s *spanReader) vertex() (call modelcall.Call) {
 	return call
 }
 
-// usage returns the usage that the attributes of a span have, under the names of the conventions, of
-// OpenLLMetry and of OpenInference, or the response of ADK.
-func (s *spanReader) usage() llm.Usage {
+// resources returns the usage and the cost that the attributes of a span have, under the names of the conventions, of
+// OpenLLMetry, OpenLIT, Logfire and OpenInference, or the usage in the response of ADK.
+func (s *spanReader) resources() resources {
 	response := tree.Field(s.value(vertexResponse), "usage_metadata")
 	s.addWrong("usage_metadata", response, shape.Usage)
 	count := func(member string, names ...string) (n int64) {
@@ -341,13 +342,23 @@ func (s *spanReader) usage() llm.Usage {
 		return n
 	}
 	thoughts := count("thoughts_token_count") // which the candidates do not include
-	return llm.Usage{
+	cost := func(names ...string) (sum float64) {
+		for _, name := range names {
+			amount, ok := tree.Amount(s.attributes[name])
+			if sum += amount; !ok {
+				s.wrongUsage = cmp.Or(s.wrongUsage, fmt.Errorf("%s: expected a number", name))
+			}
+		}
+		return sum
+	}
+	total := max(cost("llm.cost.total"), cost("llm.cost.prompt", "llm.cost.completion"), cost("gen_ai.usage.cost"), cost("operation.cost"))
+	return resources{cost: total, usage: llm.Usage{
 		InputTokens:              count("prompt_token_count", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
 		OutputTokens:             thoughts + count("candidates_token_count", "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
 		CacheReadInputTokens:     count("cached_content_token_count", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens", "llm.token_count.prompt_details.cache_read"),
 		CacheCreationInputTokens: count("", "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens", "llm.token_count.prompt_details.cache_write"),
 		ReasoningOutputTokens:    count("thoughts_token_count", "gen_ai.usage.reasoning.output_tokens", "llm.token_count.completion_details.reasoning"),
-	}
+	}}
 }
 
 // addWrong keeps the first value in the usage of a span that is no count.

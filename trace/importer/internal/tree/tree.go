@@ -264,6 +264,19 @@ func Count(raw json.RawMessage, names ...string) int64 {
 // MaxCount is the largest count that each number in JSON can represent.
 const MaxCount = 1 << 53
 
+// Amount returns a cost or another amount of at least 0, which is a number or a string with one, as exports of decimal
+// numbers have it. It is 0 for null, and ok is false for any other value.
+func Amount(raw json.RawMessage) (amount float64, ok bool) {
+	if IsNull(raw) {
+		return 0, true
+	}
+	amount, err := strconv.ParseFloat(Scalar(raw), 64)
+	if err != nil || !(amount >= 0) || math.IsInf(amount, 0) {
+		return 0, false
+	}
+	return amount, true
+}
+
 // Embedded returns a value that may be written as a string with JSON in it; nil if the
 // string is not JSON.
 func Embedded(raw json.RawMessage) json.RawMessage {
