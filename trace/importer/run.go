@@ -294,10 +294,7 @@ func (r *Run) Resources() (s Resources) {
 	if latency == nil && r.Meta["observations"] != nil {
 		latency = r.Meta["latency"] // the API of Langfuse has no member trace
 	}
-	s.Latency = max(s.Latency,
-		time.Duration(amount(latency)*float64(time.Second)),
-		time.Duration(amount(r.Meta["latencyMs"])*float64(time.Millisecond)),
-		time.Duration(amount(r.Meta["total_time"])*float64(time.Second)))
+	s.Latency = max(s.Latency, duration(latency, time.Second), duration(r.Meta["latencyMs"], time.Millisecond), duration(r.Meta["total_time"], time.Second))
 	return s
 }
 
@@ -339,7 +336,7 @@ func usageOf(usage json.RawMessage) (u llm.Usage) {
 	}
 	largest := func(names ...string) (n int64) {
 		for _, name := range names {
-			n = max(n, int64(amount(tree.Member(usage, name))))
+			n = max(n, tree.Count(usage, name))
 		}
 		return n
 	}
@@ -351,12 +348,17 @@ func usageOf(usage json.RawMessage) (u llm.Usage) {
 	return u
 }
 
-// amount reads a number of seconds, tokens or a cost, which may be in a string, as all values of CSV are; any other
-// value is 0.
+// amount reads a cost or a time, which may be in a string, as all values of CSV are; any other value is 0.
 func amount(raw json.RawMessage) float64 {
-	const maxAmount = 1e9 // seconds fit in a Duration
-	if v, _ := tree.Amount(raw); v <= maxAmount {
-		return v
+	v, _ := tree.Amount(raw)
+	return v
+}
+
+// duration reads a number of units; a value of another kind or too large for a Duration is 0.
+func duration(raw json.RawMessage, unit time.Duration) time.Duration {
+	const most = 1e9
+	if v := amount(raw); v <= most {
+		return time.Duration(v * float64(unit))
 	}
 	return 0
 }

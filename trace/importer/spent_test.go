@@ -29,6 +29,7 @@ func TestResources(t *testing.T) {
 		"OpenAI":             {`{"usage":{"prompt_tokens":7,"completion_tokens":2}}`, importer.Resources{Usage: llm.Usage{InputTokens: 7, OutputTokens: 2}}},
 		"costs of models":    {`{"model_usage":{"a":{"input_tokens":7,"total_cost":0.5},"b":{"output_tokens":1,"total_cost":0.25}}}`, importer.Resources{Usage: llm.Usage{InputTokens: 7, OutputTokens: 1}, Cost: 0.75}},
 		"OpenRouter":         {`{"usage":{"input_tokens":7},"provider_usage":{"prompt_tokens":7,"cost":0.5}}`, importer.Resources{Usage: llm.Usage{InputTokens: 7}, Cost: 0.5}},
+		"many tokens":        {`{"usage":{"prompt_tokens":8000000000}}`, importer.Resources{Usage: llm.Usage{InputTokens: 8e9}}},
 		"texts of CSV":       {`{"usage":{"prompt_tokens":"7"},"cost":"0.5","latencyMs":"250"}`, importer.Resources{Usage: llm.Usage{InputTokens: 7}, Cost: 0.5, Latency: 250 * time.Millisecond}},
 		"a trace of the API": {`{"latency":1.5,"observations":[]}`, importer.Resources{Latency: 1500 * time.Millisecond}},
 		"a latency":          {`{"latency":1.5}`, importer.Resources{}},

@@ -311,13 +311,9 @@ var messageOf = map[string][]string{
 
 // unreadNextTo adds the members next to the message of a response, or its content, that may have text or calls.
 func unreadNextTo(protocol string, data json.RawMessage, add func(format string, args ...any)) {
-	nothing := func() string { return "" }
 	for _, known := range messageOf[protocol] {
-		for name, value := range tree.Members(data) {
-			isContent := name == "content" && message.HasOtherText(value, "")
-			if name != known && (isContent || message.IsTextMember(name, value, nothing) || message.IsToolMember(name, value)) {
-				add("the response has the unknown member %q", name)
-			}
+		if name := message.NextTo(data, known); name != "" {
+			add("the response has the unknown member %q", name)
 		}
 		data = tree.Member(data, known)
 	}

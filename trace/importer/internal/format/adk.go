@@ -140,6 +140,7 @@ func (t *adkTurns) content(path string, role llm.Role, content json.RawMessage) 
 	if !message.IsEmpty(content) && (!isObject(content) || !tree.IsNull(parts) && !isArray(parts)) {
 		t.run.ReportUnknown(path, "the content has no list of parts")
 	}
+	t.run.reportNextToParts(path, content)
 	messages := t.reader.Contents(content)
 	recorded := tree.Field(content, "role")
 	for i, m := range messages {
@@ -155,6 +156,13 @@ func (t *adkTurns) content(path string, role llm.Role, content json.RawMessage) 
 		}
 	}
 	return messages
+}
+
+// reportNextToParts reports the members of a Content, at a path, next to its parts that may have text or calls.
+func (r *Run) reportNextToParts(path string, content json.RawMessage) {
+	if name := message.NextTo(content, "parts"); name != "" {
+		r.ReportUnknown(joinPath(path, name), "the content has no such member, and it is not read")
+	}
 }
 
 var adkRoles = map[llm.Role]string{llm.RoleUser: "user", llm.RoleAssistant: "model"}

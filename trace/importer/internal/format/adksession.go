@@ -60,6 +60,8 @@ func ADKSession(d *jsonio.Dec, run *Run) {
 			run.ReportUnknown(path, "the content has no list of parts")
 		} else if parts == nil && !tree.IsNull(content) && tree.Without(content, "role", "parts") != nil {
 			run.ReportUnknown(path, "the content has no parts, and members that looptape does not read")
+		} else {
+			run.reportNextToParts(path, content)
 		}
 		for name, value := range tree.Members(event) {
 			if parts := tree.Field(value, "parts"); name != "content" && len(parts) > len("[]") && parts[0] == '[' {

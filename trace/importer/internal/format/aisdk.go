@@ -60,6 +60,11 @@ func (l *listed) step(path string, step json.RawMessage, wasRead bool) {
 			l.parts(joinPath(path, name), tree.Member(step, name), message.SDKPart)
 		}
 	}
+	for _, name := range callNames {
+		if value := tree.Member(step, name); name != "toolCalls" && message.IsToolMember(name, value) && message.HasOtherCalls(value, l.run.Messages) {
+			l.run.ReportUnknown(joinPath(path, name), "the member has calls that are not those of the run, and they are not read")
+		}
+	}
 	for _, name := range []string{"text", "reasoning", "reasoningText"} {
 		if value := tree.Member(step, name); (path != "" || name != "text") && !message.IsEmpty(value) { // the text of a result is its answer
 			l.parts(joinPath(path, name), value, message.SDKPart)

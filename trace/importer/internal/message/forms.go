@@ -284,6 +284,18 @@ func OtherText(part json.RawMessage, own ...string) string {
 	return ""
 }
 
+// NextTo returns the first member of an object, except the known one, that seems to have text, calls or results; empty if
+// there is none.
+func NextTo(object json.RawMessage, known string) string {
+	for name, value := range tree.Members(object) {
+		isText := name == "content" || slices.Contains(contentMembers, strings.ToLower(name))
+		if name != known && (isText && HasOtherText(value, "") || IsToolMember(name, value)) {
+			return name
+		}
+	}
+	return ""
+}
+
 // HasOtherText reports whether a value is a text that another one does not contain, or has one as an
 // element, or as the text or the content of an object.
 func HasOtherText(value json.RawMessage, text string) bool {

@@ -593,6 +593,9 @@ func (r *reader) parts(m json.RawMessage, role string) error {
 	if err := r.flush(); err != nil {
 		return err
 	}
+	if name := message.NextTo(m, "parts"); name != "" && !telemetry { // which keeps its other members
+		r.unread = append(r.unread, fmt.Sprintf("a message has parts and the member %q, which is not read", name))
+	}
 	if telemetry {
 		r.messages = append(r.messages, r.reader.Telemetry(slices.Concat([]byte("["), m, []byte("]")))...)
 		return nil
