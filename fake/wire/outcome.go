@@ -96,7 +96,7 @@ func (s *Server) noRequest(r *Report) string {
 	switch {
 	case r.Requests > s.listed:
 		return ""
-	case len(r.UnmatchedRequests) > 0:
+	case slices.ContainsFunc(r.UnmatchedRequests, UnmatchedRequest.isFailure):
 		return "No request for a response came: the client has a wrong base URL."
 	case r.Requests > 0:
 		return "No request for a response came: the client only listed the models."

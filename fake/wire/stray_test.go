@@ -99,3 +99,20 @@ func TestUnmatchedRequests(t *testing.T) {
 		t.Errorf("the report is %s, %v", text, err)
 	}
 }
+
+// A request that counts tokens is listed, and is no failure.
+func TestUnmatchedRequestsForCounts(t *testing.T) {
+	for _, path := range []string{"/anthropic/v1/messages/count_tokens", "/openai/v1/responses/input_tokens", "/anthropic/v1/complete"} {
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"})})
+		post := func(path, body string) (status int) {
+			w, req := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
+			req.Header = http.Header{"Authorization": {"Bearer k"}, "X-Goog-Api-Key": {"k"}}
+			s.ServeHTTP(w, req)
+			return w.Code
+		}
+		post(path, "{}")
+		if r := s.Report(); post("/openai/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"q"}]}`) != http.StatusOK || len(r.UnmatchedRequests) != 1 || r.OK() != !strings.HasSuffix(path, "/complete") {
+			t.Errorf("%s: OK %v, report %+v", path, r.OK(), r)
+		}
+	}
+}

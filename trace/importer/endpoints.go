@@ -21,7 +21,7 @@ import (
 )
 
 // ProtocolOf returns the protocol of a request to a model by its URL, and the path for the
-// codec. It accepts any base path, and the URLs of Azure, Vertex and Bedrock. The protocol is
+// codec. It accepts any base path, and the URLs of Azure, Vertex, Bedrock and Databricks. The protocol is
 // nil if the path is of no known protocol. Other services have some of these paths as well;
 // see [Exchange].
 func ProtocolOf(address string) (p protocol.Protocol, path string) {
@@ -38,7 +38,8 @@ func ProtocolOf(address string) (p protocol.Protocol, path string) {
 	}
 	claude := strings.Contains(path, "anthropic")
 	switch {
-	case ends("/chat/completions", "/agents/completions"): // the latter of Mistral
+	case ends("/chat/completions", "/agents/completions"), // the latter of Mistral
+		strings.Contains(path, "/serving-endpoints/") && ends("/invocations"): // Databricks
 		return chat.Protocol{}, "/chat/completions"
 	case ends("/responses"):
 		return responses.Protocol{}, "/responses"
@@ -74,7 +75,7 @@ func isOtherService(x *recording.Interaction, text []byte) bool {
 	if err != nil || isOtherEndpoint(u.Path) {
 		return true
 	}
-	shared := slices.ContainsFunc([]string{"/responses", "/messages", "/completions", "/api/chat"}, func(end string) bool { return strings.HasSuffix(u.Path, end) })
+	shared := slices.ContainsFunc([]string{"/responses", "/messages", "/completions", "/api/chat", "/invocations"}, func(end string) bool { return strings.HasSuffix(u.Path, end) })
 	provider := slices.ContainsFunc([]string{"openai", "anthropic", "bedrock"}, func(name string) bool { return strings.Contains(u.Host+u.Path, name) })
 	if !shared || strings.HasSuffix(u.Path, "/chat/completions") || provider || tree.Member(text, "model") != nil {
 		return false

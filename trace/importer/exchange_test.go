@@ -30,6 +30,8 @@ func TestProtocolOf(t *testing.T) {
 		"https://api.anthropic.com/v1/messages":                                                                 "anthropic-messages /v1/messages",
 		"https://api.anthropic.com/v1/messages/count_tokens":                                                    "",
 		"https://api.mistral.ai/v1/agents/completions":                                                          "openai-chat /chat/completions",
+		"https://adb.azuredatabricks.net/serving-endpoints/m/invocations":                                       "openai-chat /chat/completions",
+		"https://runtime.sagemaker.us-east-1.amazonaws.com/endpoints/m/invocations":                             "",
 		"https://aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/c:rawPredict":  "anthropic-messages /v1/messages",
 		"https://aiplatform.googleapis.com/v1/projects/p/publishers/anthropic/models/c:streamRawPredict":        "anthropic-messages /v1/messages",
 		"https://aiplatform.googleapis.com/v1/projects/p/publishers/meta/models/c:rawPredict":                   "",
@@ -430,5 +432,30 @@ func TestFailedTwice(t *testing.T) {
 	}
 	if runs != 1 {
 		t.Errorf("got %d runs, want 1", runs)
+	}
+}
+
+// A response with content that answers GET, such as a deferred completion of xAI, is reported unless an earlier request
+// has it. A request to an endpoint of Databricks may be to another model.
+func TestResponsesToOtherRequests(t *testing.T) {
+	const deferred, stored = "https://api.x.ai/v1/chat/deferred-completion/1", "https://api.openai.com/v1/chat/completions/c"
+	const done = `{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"k"},"finish_reason":"stop"}]}`
+	const endpoint = "https://adb.azuredatabricks.net/serving-endpoints/m/invocations"
+	for name, c := range map[string]struct {
+		list []*recording.Interaction
+		want string
+	}{
+		"deferred":           {[]*recording.Interaction{over("GET", deferred, "", done)}, `the response "c" is to a request that is not in the recording`},
+		"stored":             {[]*recording.Interaction{over("POST", chatURL, chatSent, done), over("GET", stored, "", done)}, ""},
+		"candidates":         {[]*recording.Interaction{over("GET", "https://maps.example/find", "", `{"candidates":[{"name":"x"}],"choices":["a"],"status":"OK"}`)}, ""},
+		"Databricks":         {[]*recording.Interaction{over("POST", endpoint, chatSent, done)}, ""},
+		"a table":            {[]*recording.Interaction{over("POST", endpoint, `{"dataframe_split":{"columns":["a"],"data":[[1]]}}`, `{"predictions":[1]}`)}, ""},
+		"without its prompt": {[]*recording.Interaction{over("POST", endpoint, `{"query":"q"}`, done)}, "the request to a model has no prompt"},
+	} {
+		file, _, err := convert.Write(convert.HAR, recording.Metadata{}, c.list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		isReported(t, name, string(file), c.want)
 	}
 }

@@ -409,10 +409,14 @@ func (b *background) complete(e *Exchange, x *recording.Interaction) error {
 	if u, err := url.Parse(x.Request.URL); err == nil { // another URL is of no response
 		id = responsePath.FindStringSubmatch(u.Path)
 	}
+	text, err := cassettes.Decompress(x.Response.Header, x.Response.Body)
 	if id == nil {
+		other := tree.Scalar(text, "id")
+		if _, known := (*b)[other]; !known && x.Request.Method == http.MethodGet && body.HasContent(text) { // such as a deferred completion of xAI
+			return fmt.Errorf("the response %q is to a request that is not in the recording, or that looptape does not read", other)
+		}
 		return nil
 	}
-	text, err := cassettes.Decompress(x.Response.Header, x.Response.Body)
 	status := tree.Scalar(text, "status")
 	before, known := (*b)[id[1]]
 	switch {

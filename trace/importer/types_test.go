@@ -269,6 +269,7 @@ func TestFaultsOfEvents(t *testing.T) {
 		"Responses: at the end, of a call":    {with("openai-responses", `"arguments":"{\"x\":1}","status":"completed"}]`, `"arguments":"{\"x\":2}","status":"completed"}]`), "the argument text of response.completed is not that of the deltas"},
 		"Responses: arguments with a space":   {with("openai-responses", `"item_id":"i2","arguments":"{\"x\":1}"`, `"item_id":"i2","arguments":"{\"x\": 1}"`), ""},
 		"Responses: a lost delta":             {with("openai-responses", `"delta":"{\"x\":1}"`, `"delta":"{"`), "the argument text of response.function_call_arguments.done is not that of the deltas"},
+		"Cohere: an error":                    {with("cohere-chat", `"finish_reason":"TOOL_CALL"`, `"finish_reason":"ERROR","error":"boom"`), "cohere-chat: status 200 ERROR: boom"},
 		"Cohere: another index":               {with("cohere-chat", `{"type":"content-delta","index":0`, `{"type":"content-delta","index":7`), "a content-delta of the index 7, after the start of the index 0"},
 		"Responses: an unknown event":         {with("openai-responses", textDelta, `{"type":"response.song.delta","output_index":0,"delta":"lost"}`+"\n"+textDelta), `a text in events of the unknown kind "response.song.delta"`},
 		"Responses: an event with a text":     {with("openai-responses", textDelta, `{"type":"response.song.done","output_index":0,"text":"lost"}`+"\n"+textDelta), `an event with data that is not read, as "text"`},

@@ -164,6 +164,17 @@ var messageMembers = []string{"message", "delta"}
 // Is reports whether a protocol recognizes a body by its members.
 func Is(has Has) bool { return ofBody(has) != nil }
 
+// HasContent reports whether a body is a response with content, of another protocol than Responses, whose responses may
+// come later.
+func HasContent(raw json.RawMessage) bool {
+	has := members(raw)
+	if p := find(func(p *Protocol) bool { return p.isResponse(has) }); p == nil || p.Name() == "openai-responses" {
+		return false
+	}
+	r, err := Response(raw)
+	return err == nil && len(r.Parts) > 0
+}
+
 // Name returns the name of the protocol that recognizes a body; empty if it is none.
 func Name(raw json.RawMessage) string {
 	if p := ofBody(members(raw)); p != nil {

@@ -1,10 +1,12 @@
 package body
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -68,6 +70,9 @@ func cohereResponse(raw json.RawMessage) (*llm.Response, error) {
 	r := &llm.Response{Parts: parts, Opaque: tree.Without(opaque, "citations"), ResponseID: tree.Scalar(raw, "id"), RawFinishReason: tree.Scalar(raw, "finish_reason")}
 	r.FinishReason = finishReasons[strings.ToLower(r.RawFinishReason)]
 	r.Usage = llm.Usage{InputTokens: number(tokens, "input_tokens"), OutputTokens: number(tokens, "output_tokens"), CacheReadInputTokens: number(raw, "usage", "cached_tokens")}
+	if strings.HasPrefix(r.RawFinishReason, "ERROR") || r.RawFinishReason == "TIMEOUT" {
+		return r, &llm.APIError{Provider: "cohere-chat", Status: http.StatusOK, Code: r.RawFinishReason, Message: cmp.Or(tree.String(raw, "error"), "the response ended with an error")}
+	}
 	return finished(r, tree.Member(raw, "message") != nil)
 }
 
@@ -124,6 +129,7 @@ func cohereStream(text []byte) (*llm.Response, error) {
 			ended = true
 			whole.Add("finish_reason", tree.Member(data, "delta", "finish_reason"))
 			whole.Add("usage", tree.Member(data, "delta", "usage"))
+			whole.Add("error", tree.Member(data, "delta", "error"))
 		default:
 			unknown = append(unknown, llm.Unknown{Kind: kind, Raw: data})
 		}
