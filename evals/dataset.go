@@ -65,10 +65,8 @@ func ReadDataset(name string, r io.Reader) (*Dataset, error) {
 	}
 	sum := sha256.Sum256(text)
 	d := &Dataset{name: name, digest: hex.EncodeToString(sum[:8]), byCase: map[string]*datasetCase{}, byPrompt: map[string]*datasetCase{}}
-	if isYAMLList(text) {
-		if text, err = yamljson.Document(text); err != nil {
-			return nil, &importer.Error{File: name, Err: err}
-		}
+	if text, err = jsonOfYAML(name, text); err != nil {
+		return nil, err
 	}
 	src, err := importer.Open(name, bytes.NewReader(text))
 	if err != nil || src.Format.Name != "adk-set" {
@@ -91,10 +89,7 @@ func ReadDataset(name string, r io.Reader) (*Dataset, error) {
 			}
 		}
 		if err != nil {
-			if _, located := errors.AsType[*importer.Error](err); !located {
-				err = &importer.Error{File: name, Line: run.Line, Err: err}
-			}
-			wrong = append(wrong, err)
+			wrong = append(wrong, located(name, run.Line, err))
 			continue
 		}
 		if src.Format.Name == rowsFormat {
@@ -121,6 +116,26 @@ func isRead(name string) bool {
 		"task_id", "case", "id", "messages", "prompt", "question", "input", "expected", "target", "ideal", "reference",
 		memberCalls, memberRubric, memberState, memberTags, "cluster",
 	}, name)
+}
+
+// located returns an error with its file and line.
+func located(name string, line int, err error) error {
+	if _, is := errors.AsType[*importer.Error](err); is {
+		return err
+	}
+	return &importer.Error{File: name, Line: line, Err: err}
+}
+
+// jsonOfYAML returns the JSON of a list in YAML, or another text as it is.
+func jsonOfYAML(name string, text []byte) ([]byte, error) {
+	if !isYAMLList(text) {
+		return text, nil
+	}
+	text, err := yamljson.Document(text)
+	if err != nil {
+		return nil, &importer.Error{File: name, Err: err}
+	}
+	return text, nil
 }
 
 // isYAMLList reports whether a text begins as a list in YAML, after comments.

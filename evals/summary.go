@@ -26,6 +26,8 @@ type Summary struct {
 	Unreadable []Unreadable      `json:"unreadable"`
 	// Tags are the metrics of the cases with each tag.
 	Tags map[string]map[string]Metric `json:"tags,omitempty"`
+	// Labels compare scores with the labels of people, by metric.
+	Labels map[string]*Agreement `json:"labels,omitempty"`
 	// Resources is the resource usage of the runs by measure. Measures without usage are omitted.
 	Resources map[string]amount `json:"resources,omitempty"`
 	// Graders is the usage of the models that graded the runs.

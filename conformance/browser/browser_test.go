@@ -120,7 +120,7 @@ func (p *tab) listen(ev any) {
 	case *network.EventRequestWillBeSent:
 		p.note(&p.asked, "browser "+ev.Request.URL)
 	case *runtime.EventExceptionThrown:
-		p.note(&p.problems, ev.ExceptionDetails.Text)
+		p.note(&p.problems, fmt.Sprint(ev.ExceptionDetails.Text, " ", ev.ExceptionDetails.Exception.Description))
 	case *log.EventEntryAdded:
 		p.note(&p.problems, ev.Entry.Text)
 	}

@@ -90,7 +90,7 @@ func TestRoles(t *testing.T) {
 	for selector, want := range map[string]int{
 		"header": 1, "main": 1, "search": 1, "h1": 1, "h2": 1, "[role=tablist]": 1, "[role=tab]": 3, "[role=tab][aria-selected=true]": 1,
 		"[role=tabpanel]#panel": 1, "[role=status]#found": 1, "#list a[aria-current=true]": 1, ".choice[aria-pressed=true]": 1, "section:not([aria-label])": 0,
-		"html[lang=en]": 1, "#detail caption": 1, "#detail th[scope]": 5, "[role=group][aria-label='Result of book']": 1,
+		"html[lang=en]": 1, "#detail caption": 1, "#detail th[scope]": 6, "[role=group][aria-label='Result of book']": 1,
 	} {
 		if got := eval[int](p, fmt.Sprintf(`document.querySelectorAll(%q).length`, selector)); got != want {
 			t.Errorf("%s is there %d times, want %d", selector, got, want)
@@ -154,7 +154,7 @@ func TestRead(t *testing.T) {
 	p.wait(`document.querySelector(".entry.system").innerText.includes("very very kind.")`)
 	same(t, "what it took", "2 steps with 1 call", strings.Split(eval[string](p, `document.querySelector("#detail .facts").textContent`), " · ")[1])
 	same(t, "what a grader said", "I count them.", eval[string](p, `document.querySelector(".graded .text").textContent`))
-	same(t, "scores", "messages 5 as many as were said / score 0", eval[string](p, `[...document.querySelectorAll("#detail tbody tr")].map((e) => [...e.children].map((c) => c.textContent).join(" ").trim()).join(" / ")`))
+	same(t, "scores", "messages 5  as many as were said / score 0 none1 pass0 fail", eval[string](p, `[...document.querySelectorAll("#detail tbody tr")].map((e) => [...e.children].map((c) => c.textContent).join(" ").trim()).join(" / ")`))
 }
 
 // Two runs are shown next to each other with their differences.

@@ -36,6 +36,20 @@ func run(name string, epoch int, score float64, asked, tool, args, result, answe
 // made returns the page of the scored runs of a file, compared with those of a base if there are any.
 func made(t *testing.T, title, file, runs, base string, scorers ...evals.Scoring) string {
 	t.Helper()
+	return written(t, pageOf(t, title, file, runs, base, scorers...))
+}
+
+func written(t *testing.T, p *page.Page) string {
+	t.Helper()
+	var html bytes.Buffer
+	if err := p.Write(&html); err != nil {
+		t.Fatal(err)
+	}
+	return html.String()
+}
+
+func pageOf(t *testing.T, title, file, runs, base string, scorers ...evals.Scoring) *page.Page {
+	t.Helper()
 	set := func(text string) (*evals.Result, *page.Runs) {
 		said := page.NewRuns(64 << 20)
 		in := evals.Input{Name: file, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
@@ -56,15 +70,16 @@ func made(t *testing.T, title, file, runs, base string, scorers ...evals.Scoring
 	if p.Report, err = report.New(result, o); err != nil {
 		t.Fatal(err)
 	}
-	var html bytes.Buffer
-	if err := p.Write(&html); err != nil {
-		t.Fatal(err)
-	}
-	return html.String()
+	return p
 }
 
 // plain returns a page with a case of each outcome.
 func plain(t *testing.T) string {
+	t.Helper()
+	return written(t, plainPage(t))
+}
+
+func plainPage(t *testing.T) *page.Page {
 	t.Helper()
 	runs := run("book", 0, 1, "Book a table.", "book", `{"at": "19:00"}`, `{"table": 7}`, "Booked.") +
 		run("book", 1, 0, "Book a table.", "book", `{"at": "20:00"}`, "Error: nothing is free", "No table.") +
@@ -77,7 +92,7 @@ func plain(t *testing.T) string {
 	length := evals.ScorerFunc(func(_ context.Context, run *importer.Run) []evals.Score {
 		return []evals.Score{{Metric: "messages", Value: float64(len(run.Messages)), Explanation: "as many as were said", Grading: &evals.Grading{Responses: []string{"I count them."}}}}
 	})
-	return made(t, "runs against base", "runs.jsonl", runs, base, evals.Scoring{Name: "recorded"}, evals.Scoring{Name: "length", Scorer: length})
+	return pageOf(t, "runs against base", "runs.jsonl", runs, base, evals.Scoring{Name: "recorded"}, evals.Scoring{Name: "length", Scorer: length})
 }
 
 // payloads returns texts that would run as HTML or code.

@@ -40,9 +40,11 @@ func (r *Report) Tables(l Lists) []Table {
 	return tables
 }
 
-// SummaryTables returns the tables of the metrics, of the metrics by tag and of the resource usage. The
+// SummaryTables returns the tables of the metrics, of the metrics by tag, of the resource usage and of the labels of people. The
 // interval of a metric is Wilson's, or else that of T.
-func SummaryTables(f *evals.Summary) []Table { return []Table{means(f), meansByTag(f), resources(f)} }
+func SummaryTables(f *evals.Summary) []Table {
+	return []Table{means(f), meansByTag(f), resources(f), LabelTable(f)}
+}
 
 // ResourceTables returns the tables of resources by name: the changes per run, with a base, and the
 // usage.
@@ -80,6 +82,19 @@ func meansOf(metrics map[string]evals.Metric) (rows [][]string) {
 		})
 	}
 	return rows
+}
+
+// LabelTable returns the table of the labels of people.
+func LabelTable(f *evals.Summary) Table {
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(f.Labels)) {
+		a := f.Labels[name]
+		rows = append(rows, []string{
+			name, strconv.Itoa(a.Labels), tabular.Count(a.Unscored), tabular.Value(a.Agree), tabular.Interval(a.CI95), tabular.Value(a.Kappa), tabular.Interval(a.KappaCI95),
+			tabular.Value(a.Corrected), tabular.Interval(a.CorrectedCI95),
+		})
+	}
+	return filled([]string{"metric", "labels", "unscored", "agree", "95 %", "kappa", "95 %", "corrected", "95 %"}, rows)
 }
 
 // passValues formats the first pass^k values. A single one would repeat the mean.

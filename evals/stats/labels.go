@@ -3,7 +3,9 @@ package stats
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -60,49 +62,126 @@ func Kappa(counts [][]int, level float64) (kappa float64, ci Interval, err error
 	return kappa, Interval{max(-1, kappa-z*se), min(1, kappa+z*se)}, nil
 }
 
-// Binary is a number of successes in a number of trials.
-type Binary struct{ Successes, Trials int }
+// GradedItem is an item that a binary grader graded, with the label of a person if it has one.
+type GradedItem struct {
+	Weight   float64 // in the rate, above 0
+	Cluster  string  // what items share; empty if each item is independent
+	Positive bool    // by the grader
+	Labeled  bool
+	Label    bool // positive by the person
+}
 
-// CorrectedRate returns the rate of positive items that a binary grader with errors would count without
-// them, and its interval. positive counts the items that the grader finds positive, sensitivity those
-// among items that are positive by labels of people, and specificity the items that it finds negative
-// among those that are negative by labels. The rate is (p̂ + specificity − 1) / (sensitivity + specificity
-// − 1), between 0 and 1 (Rogan & Gladen, "Estimating prevalence from the results of a screening test",
-// American Journal of Epidemiology 107, 1978). The interval is that of Lang & Reiczigel ("Confidence
-// limits for prevalence of disease adjusted for estimated sensitivity and specificity", Preventive
-// Veterinary Medicine 113, 2014). It needs independent items. With labels of some or all of the counted items it
-// is wider than needed: it covered .99 to 1 in simulations.
-// CorrectedRate returns an error for a grader that is not better than chance.
-func CorrectedRate(positive, sensitivity, specificity Binary, level float64) (rate float64, ci Interval, err error) {
+// CorrectedRate returns the rate of items that people would find positive, by the grades of all items and
+// the labels of some of them, and its interval. With π the share of items that the grader finds positive,
+// a the share of positive labels among the labeled ones of them, and b that among the labeled ones of the
+// others, the rate is π·a + (1−π)·b (Tenenbein, "A double sampling scheme for estimating from binomial data
+// with misclassifications", Journal of the American Statistical Association 65, 1970). It holds for labels
+// of items drawn at random, and also if the share of labeled items differs between the two grades.
+//
+// The interval combines Wilson's intervals of π, a and b by the method of variance estimates recovery (Zou,
+// Huang & Zhang, "A note on confidence interval estimation for a linear function of binomial
+// proportions", Computational Statistics & Data Analysis 53, 2009). The number of items with the weights w
+// is (Σw)²/Σw², divided by the ratio of the variance of the rate with clusters to that with independent
+// items, where it is above 1.
+//
+// CorrectedRate returns an error for a grade of which no item has a label.
+func CorrectedRate(items []GradedItem, level float64) (rate float64, ci Interval, err error) {
 	tail, err := tailOf(level)
 	if err != nil {
 		return 0, Interval{}, err
 	}
-	for _, b := range []Binary{positive, sensitivity, specificity} {
-		if b.Successes < 0 || b.Trials < 1 || b.Successes > b.Trials {
-			return 0, Interval{}, fmt.Errorf("%d successes in %d trials: want 1 trial or more, and no more successes than trials", b.Successes, b.Trials)
+	var whole shareOf      // of positive grades
+	var labeled [2]shareOf // of positive labels, by grade: negative, positive
+	for _, it := range items {
+		whole.add(it.Weight, it.Positive)
+		if it.Labeled {
+			labeled[number(it.Positive)].add(it.Weight, it.Label)
 		}
 	}
-	// adjusted returns the rate and the number after some more trials, half of them successes.
-	adjusted := func(b Binary, more float64) (p, n float64) {
-		n = float64(b.Trials) + more
-		return (float64(b.Successes) + more/2) / n, n
+	pi := whole.value()
+	weight := [2]float64{1 - pi, pi}
+	for g, name := range []string{"negative", "positive"} {
+		if labeled[g].sum == 0 && (weight[g] > 0 || whole.sum == 0) {
+			return 0, Interval{}, fmt.Errorf("no label of an item with a %s grade: label some of them", name)
+		}
 	}
-	z := -distuv.UnitNormal.Quantile(tail)
-	corrected := func(p, se, sp float64) float64 { return (p + sp - 1) / (se + sp - 1) }
-	p, _ := adjusted(positive, 0)
-	se, _ := adjusted(sensitivity, 0)
-	sp, _ := adjusted(specificity, 0)
-	if !(se+sp > 1) {
-		return 0, Interval{}, fmt.Errorf("sensitivity %v and specificity %v: the grader is not better than chance, so its rate cannot be corrected", se, sp)
+	a, b := labeled[1].value(), labeled[0].value()
+	rate = pi*a + (1-pi)*b
+	ratio := clusterRatio(items, func(it GradedItem) float64 {
+		u := (a - b) * whole.deviation(it.Weight, it.Positive)
+		if g := number(it.Positive); it.Labeled {
+			u += weight[g] * labeled[g].deviation(it.Weight, it.Label)
+		}
+		return u
+	})
+	low, high := 0.0, 0.0 // squares of the distances of the ends
+	for _, part := range []struct {
+		factor float64
+		of     shareOf
+	}{{a - b, whole}, {pi, labeled[1]}, {1 - pi, labeled[0]}} {
+		if part.of.sum == 0 {
+			continue
+		}
+		in := wilson(part.of.value(), part.of.sum*part.of.sum/part.of.squares/ratio, tail)
+		down, up := part.factor*(in.Low-part.of.value()), part.factor*(in.High-part.of.value())
+		if part.factor < 0 {
+			down, up = up, down
+		}
+		low, high = low+down*down, high+up*up
 	}
-	rate = min(1, max(0, corrected(p, se, sp)))
-	p, n := adjusted(positive, z*z)
-	se, nSe := adjusted(sensitivity, 2)
-	sp, nSp := adjusted(specificity, 2)
-	r := corrected(p, se, sp)
-	varSe, varSp := se*(1-se)/nSe, sp*(1-sp)/nSp
-	middle := r + 2*z*z*(r*varSe-(1-r)*varSp)
-	half := z * math.Sqrt(p*(1-p)/n+r*r*varSe+(1-r)*(1-r)*varSp) / (se + sp - 1)
-	return rate, Interval{min(1, max(0, middle-half)), max(0, min(1, middle+half))}, nil
+	return rate, Interval{max(0, rate-math.Sqrt(low)), min(1, rate+math.Sqrt(high))}, nil
+}
+
+// shareOf is a weighted share of positive items.
+type shareOf struct{ sum, squares, positive float64 }
+
+func (s *shareOf) add(weight float64, positive bool) {
+	s.sum += weight
+	s.squares += weight * weight
+	s.positive += weight * float64(number(positive))
+}
+
+// value is 0 without an item.
+func (s *shareOf) value() float64 { return s.positive / max(s.sum, math.SmallestNonzeroFloat64) }
+
+// deviation is the part of an item in the error of the share.
+func (s *shareOf) deviation(weight float64, positive bool) float64 {
+	return weight * (float64(number(positive)) - s.value()) / s.sum
+}
+
+func number(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// clusterRatio returns the variance of the sum of parts, which have the mean 0, with clusters, divided by
+// that of independent parts, or 1 if that is more. Without variance it is the mean size of a cluster.
+func clusterRatio(items []GradedItem, part func(GradedItem) float64) float64 {
+	sums := map[string]float64{}
+	independent, clusters, squares := 0.0, 0.0, 0.0
+	for _, it := range items {
+		u := part(it)
+		independent += u * u
+		if it.Cluster == "" {
+			clusters++
+			squares += u * u
+		} else {
+			sums[it.Cluster] += u
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		squares += sums[name] * sums[name]
+	}
+	clusters += float64(len(sums))
+	switch {
+	case clusters == float64(len(items)):
+		return 1
+	case independent == 0:
+		return float64(len(items)) / clusters
+	case clusters == 1:
+		return float64(len(items))
+	}
+	return max(1, clusters/(clusters-1)*squares/independent)
 }

@@ -51,6 +51,8 @@ type run struct {
 	report.Run
 
 	Transcript int `json:"transcript"`
+	// Labels are the labels of people by metric.
+	Labels map[string]float64 `json:"labels,omitempty"`
 }
 
 type gathered struct {
@@ -85,6 +87,9 @@ func (g *gathered) cases(p *Page) {
 			cases[row.Case] = c
 		}
 		shown := run{Run: row, Transcript: -1}
+		if row.Set != "base" {
+			shown.Labels = p.Report.Summary.LabelsOf(row.Row)
+		}
 		if r != nil {
 			shown.Transcript = len(g.transcripts)
 			g.transcripts = append(g.transcripts, r)
@@ -114,9 +119,12 @@ func (g *gathered) metrics(r *report.Report) {
 	}
 }
 
-// failures returns the tables of failures that have rows.
+// failures returns the tables of labels and of failures that have rows.
 func failures(r *report.Report) []table {
 	list := []table{}
+	if t := report.LabelTable(r.Summary); len(t.Rows) > 0 {
+		list = append(list, table{"Labels of people", t.Header, t.Rows})
+	}
 	captions := []string{"Failures by cause", "Failures by tool", "Failures by tag"}
 	const maxGroups = 100
 	for i, t := range r.FailureTables(report.Lists{Max: maxGroups, All: "eval report --cases 0 lists all"}) {

@@ -157,7 +157,7 @@ function onKey(ev) {
     return;
   }
   const inQuery = ev.target === byId("query");
-  const typing = inQuery || ev.target.matches("select");
+  const typing = inQuery || ev.target.matches("select, input");
   if (inQuery && ev.key === "Escape") {
     byId("query").value ? search("") : byId("query").blur();
   } else if ((inQuery || byId("list").contains(ev.target)) && ["ArrowDown", "ArrowUp"].includes(ev.key)) {
@@ -214,6 +214,7 @@ function metrics() {
 overview();
 themes();
 metrics();
+labelDownload();
 list();
 route();
 byId("more").onclick = () => {

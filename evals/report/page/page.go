@@ -80,13 +80,13 @@ var (
 	skeleton string
 	//go:embed page.css
 	style string
-	//go:embed dom.js overview.js list.js run.js compare.js main.js
+	//go:embed dom.js overview.js list.js labels.js run.js compare.js main.js
 	scripts embed.FS
 )
 
 func script() string {
 	text := "\"use strict\";\n{\n"
-	for _, name := range []string{"dom.js", "overview.js", "list.js", "run.js", "compare.js", "main.js"} {
+	for _, name := range []string{"dom.js", "overview.js", "list.js", "labels.js", "run.js", "compare.js", "main.js"} {
 		part, _ := scripts.ReadFile(name) // it is embedded
 		text += string(part)
 	}

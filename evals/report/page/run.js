@@ -7,7 +7,7 @@ const runName = (c, r) => {
 
 function runView(c, r) {
   const t = transcriptOf(r);
-  return el("div", null, facts(r), scores(r), gradings(r), t ? transcript(t) : lost(r));
+  return el("div", null, facts(r), scores(r, labelField), gradings(r), t ? transcript(t) : lost(r));
 }
 
 /* Why there is no transcript. */
@@ -43,15 +43,16 @@ function facts(r) {
   return el("p.facts", null, words.join(" · "));
 }
 
-function scores(r) {
+/* The scores of a run; field, if there is one, makes the field for the label of a score. */
+function scores(r, field) {
   const rows = data.metrics.map(({ name, success }) => {
     const v = own(r.scores, name);
     const why = own(r.errors, name) || own(r.explanations, name) || "";
     const words = v !== undefined ? String(Number(v.toPrecision(6))) : why ? "error" : "missing";
     const good = success && v ? ".good" : success || v === undefined ? ".bad" : "";
-    return [name, el("span" + good, null, words), explanation(why)];
+    return [name, el("span" + good, null, words), field ? field(r, name, success) : "", explanation(why)];
   });
-  return rows.length ? table("Scores of the run", ["metric", "score", "explanation"], rows) : null;
+  return rows.length ? table("Scores of the run", ["metric", "score", "label", "explanation"], rows) : null;
 }
 
 /* The responses of models that graded the run. */

@@ -22,6 +22,7 @@ type reportFlags struct {
 	format, against string
 	out             string
 	max             int
+	labels          string
 	sets, zeros     bool
 	page            pageFlags
 }
@@ -39,6 +40,9 @@ fail.
 
 --against BASE adds the changes since another set of runs, as in compare. If
 FILE is a suite and BASE is not, the suite's scorers score both.
+
+--labels compares scores with labels of people, as in score. The html page has a
+field for the label of each score, and writes them to such a file.
 
 --sets compares several sets: the first FILE is the base, and each other FILE is
 a column with its means and differences. The rest of the report is about the
@@ -69,6 +73,7 @@ last FILE. Probabilities are corrected for all sets.
 	f := c.Flags()
 	f.StringVar(&r.against, "against", "", "set of runs to compare with: file, folder or suite `BASE`")
 	cli.OutputFlag(c, &r.out, "output", "output `file` (default: standard output)")
+	labelsFlag(c, &r.labels)
 	f.BoolVar(&r.sets, "sets", false, "each FILE is a set: report the last one, compared with the first, and the others as columns")
 	f.BoolVar(&r.zeros, "zeros", false, "tables and Markdown: list resources and tools without a change")
 	f.IntVar(&r.max, "cases", 20, "tables and Markdown: number of listed cases of each kind; 0 lists all")
@@ -143,7 +148,16 @@ func makeReport(w *cli.World, c *cobra.Command, args, others []string, r *report
 		cli.PrintErrors(w, more.Unread())
 		o.More = append(o.More, more)
 	}
-	return evalreport.New(result, o)
+	rep, err := evalreport.New(result, o)
+	if err != nil {
+		return nil, err
+	}
+	unread, err := addLabels(w, rep.Summary, result, r.labels)
+	cli.PrintErrors(w, unread)
+	if rep.Comparison != nil {
+		rep.Comparison.Unreadable = append(rep.Comparison.Unreadable, unread...)
+	}
+	return rep, err
 }
 
 // split returns the sets between the first, which is the base, and the last, which stays in the arguments.

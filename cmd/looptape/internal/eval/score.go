@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +47,11 @@ the grades of a changed answer, and for what failed. Before, it prints the
 number of requests and an estimate of their input tokens, after that the used
 tokens, and both with their cost by --price.
 
+--labels compares scores with labels of people: how often they agree, Cohen's
+kappa, and for scores of 0 and 1 the mean corrected for the grader's errors. A
+row has the case, the epoch if the case has several runs, the metric and the
+label. Labels of no run are listed, and the exit status is 2.
+
 --resume stores the scores of each finished file in FILE.resume until the score
 file is complete. After an interruption the same command continues there. It
 scores a changed file again.
@@ -59,6 +68,8 @@ scores a changed file again.
 	var record recordMode
 	record.of(c)
 	priced := c.Flags().StringArray("price", nil, "prices of a million input and output tokens of a grading model, as `MODEL=INPUT,OUTPUT` (repeatable)")
+	var labels string
+	labelsFlag(c, &labels)
 	resume := c.Flags().Bool("resume", false, "continue an interrupted command; needs -o")
 	seed := seedFlag(c)
 	var flags rowFlags
@@ -94,18 +105,53 @@ scores a changed file again.
 		if err != nil {
 			return err
 		}
-		return printResult(w, r, *format, *seed)
+		return printResult(w, r, *format, *seed, labels)
 	}
 	return c
 }
 
+// labelsFlag adds the flag --labels.
+func labelsFlag(c *cobra.Command, name *string) {
+	c.Flags().StringVar(name, "labels", "", "`file` with labels of people: JSON Lines, CSV or YAML")
+}
+
+// addLabels compares a summary with the labels of a file, if there is one. It returns those that were not read.
+func addLabels(w *cli.World, f *evals.Summary, r *evals.Result, name string) (unread []evals.Unreadable, err error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := evals.ReadLabels(name, file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	if len(labels.Ignored) > 0 {
+		w.Warn("the labels have members that nothing reads: %s", strings.Join(labels.Ignored, ", "))
+	}
+	if unread, err = f.AddLabels(r, labels); err != nil {
+		return nil, err
+	}
+	for _, metric := range slices.Sorted(maps.Keys(f.Labels)) {
+		for _, note := range f.Labels[metric].Notes {
+			w.Warn("labels of %s: %s", metric, note)
+		}
+	}
+	return unread, nil
+}
+
 // printResult prints the scores of runs and returns the exit status.
-func printResult(w *cli.World, r *evals.Result, format string, seed uint64) error {
+func printResult(w *cli.World, r *evals.Result, format string, seed uint64, labels string) error {
 	var bootstrap *stats.Resampling // only JSON shows it
 	if format == "json" {
 		bootstrap = &stats.Resampling{Seed: seed}
 	}
 	f, err := r.Summary(bootstrap)
+	if err == nil {
+		_, err = addLabels(w, f, r, labels)
+	}
 	if err != nil {
 		return err
 	}
