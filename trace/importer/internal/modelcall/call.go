@@ -466,6 +466,7 @@ func (r *reader) contents(object, value json.RawMessage, _ llm.Role) error {
 			r.messages = append(r.messages, llm.User(text))
 			continue
 		}
+		r.findNextToParts(content)
 		messages := r.reader.Contents(content)
 		if messages == nil {
 			return fmt.Errorf("contents[%d]: the content has no parts that can be read", n)
@@ -593,16 +594,21 @@ func (r *reader) parts(m json.RawMessage, role string) error {
 	if err := r.flush(); err != nil {
 		return err
 	}
-	if name := message.NextTo(m, "parts"); name != "" && !telemetry { // which keeps its other members
-		r.unread = append(r.unread, fmt.Sprintf("a message has parts and the member %q, which is not read", name))
-	}
-	if telemetry {
+	if telemetry { // which keeps the other members
 		r.messages = append(r.messages, r.reader.Telemetry(slices.Concat([]byte("["), m, []byte("]")))...)
 		return nil
 	}
+	r.findNextToParts(m)
 	r.remains = r.remains || tree.Without(m, "role", "parts") != nil
 	r.messages = append(r.messages, r.reader.Contents(m)...)
 	return nil
+}
+
+// findNextToParts adds what a Content of the Gemini API has next to its parts.
+func (r *reader) findNextToParts(content json.RawMessage) {
+	if name := message.NextTo(content, "parts"); name != "" {
+		r.unread = append(r.unread, fmt.Sprintf("a message has parts and the member %q, which is not read", name))
+	}
 }
 
 // partForms reports whether parts are those of OpenTelemetry's conventions, of the Gemini API, which
