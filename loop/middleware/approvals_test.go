@@ -154,13 +154,15 @@ func TestAL62AL68EarlyDecision(t *testing.T) {
 	}, log)
 }
 
-// AL-68: the stored decision has all its fields.
-func TestAL68DecisionFields(t *testing.T) {
+// AL-62, AL-68: an early decision comes before the callback, and has all its fields.
+func TestAL62AL68DecisionFields(t *testing.T) {
 	override := loop.TextOutput("instead")
 	for want, decision := range map[string]middleware.Approval{
 		"instead": {Decision: middleware.Approve, Override: &override}, "too late": {Decision: middleware.Deny, Reason: "too late"},
 	} {
-		a := &middleware.Approvals{Store: new(middleware.ApprovalStore)}
+		a := &middleware.Approvals{Store: new(middleware.ApprovalStore), Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+			return middleware.Approval{Decision: middleware.Deny, Reason: "of the callback"}, nil
+		}}
 		a.Store.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}})
 		if !a.Store.Resolve("c-a", decision) {
 			t.Error("the decision was not stored")

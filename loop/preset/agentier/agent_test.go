@@ -65,6 +65,16 @@ func mustRun(t *testing.T, a *agentier.Agent, opts *agentier.RunOptions) *agenti
 	return res
 }
 
+// AG-24: neither a tool that always fails nor equal calls end the run of an agent before its limit.
+func TestNoGuardAG24(t *testing.T) {
+	bad := loop.Tool{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no luck") }}
+	again := fake.Response{Repeat: 20, Calls: []fake.Call{{Name: "bad", Arguments: "{}"}}}
+	a, m := newAgent(t, loop.Config{Tools: []loop.Tool{bad}}, again)
+	if res := mustRun(t, a, nil); res.Stop != trace.ReasonMaxSteps || len(m.RecordedRequests()) != 10 || len(res.ToolCalls) != 10 {
+		t.Errorf("stop %s after %d model calls and %d tools, want the limit after 10", res.Stop, len(m.RecordedRequests()), len(res.ToolCalls))
+	}
+}
+
 // AG-40: the result has all fields that the reference documentation lists.
 func TestResult(t *testing.T) {
 	a, _ := newAgent(t, loop.Config{}, calling("c1", "c2"), saying("done"))

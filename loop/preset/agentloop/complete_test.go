@@ -478,6 +478,8 @@ func TestAL110StepResponse(t *testing.T) {
 		return nil
 	}
 	w.stream("go", nil)
-	same(t, "the history", want, w.History().Messages()[1].Parts)
+	entry := w.History().Entries()[1]
+	same(t, "the history", want, entry.Message.Parts)
+	same(t, "the usage in the history", first.Usage, entry.Meta.Usage)
 	same(t, "the next request", want, w.model.Requests()[1].Messages[1].Parts)
 }

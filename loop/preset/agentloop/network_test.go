@@ -246,3 +246,17 @@ func TestAL107SubscriberFails(t *testing.T) {
 		t.Errorf("got %v, %q", res.Err, *got)
 	}
 }
+
+// AL-107: the status of a failed call is known also if the model is no client with HTTP.
+func TestAL107StatusOfOtherModels(t *testing.T) {
+	w := newWorld(t, fake.Response{Error: &fake.Failure{Status: 503, Message: "busy"}}).agent(agentloop.Config{})
+	var got []int
+	w.Hooks().Subscribe(func(_ context.Context, ev agentloop.Event) error {
+		if ev.Name == agentloop.OnModelError {
+			got = append(got, ev.Status)
+		}
+		return nil
+	})
+	w.run("go")
+	same(t, "statuses", []int{503}, got)
+}

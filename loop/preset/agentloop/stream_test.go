@@ -151,6 +151,7 @@ func TestAL27Twins(t *testing.T) {
 		names := rapid.SampledFrom([]string{"a", "slow", "bad", "ghost"})
 		for i := range rapid.IntRange(0, 3).Draw(rt, "rounds") {
 			turn := calls(fmt.Sprint(i), rapid.SliceOfNDistinct(names, 1, 3, rapid.ID).Draw(rt, "tools")...)
+			turn.Reasoning, turn.Delay = rapid.StringMatching(`[a-z]{0,3}`).Draw(rt, "reasoning"), time.Duration(rapid.IntRange(0, 9).Draw(rt, "delay"))*time.Millisecond
 			turn.Text, turn.Usage = rapid.StringMatching(`[a-z]{0,3}`).Draw(rt, "text"), llm.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(rt, "input")}
 			turns = append(turns, turn)
 		}
