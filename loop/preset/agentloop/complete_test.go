@@ -78,8 +78,8 @@ func TestAL14StopBetweenSteps(t *testing.T) {
 		same(t, "reported", []string{
 			"onAgentCreate", `onRunStart "go"`, "onStepStart 0", `onStepComplete 0 "" tool_use`, "onToolCallStart 0 a", "onToolCallComplete 0 a", "onRunComplete " + string(want),
 		}, w.log)
-		if res.Reason != want || res.Err != nil || w.roles() != "user/1 assistant/1 tool/1" {
-			t.Errorf("reason %q, error %v, history %s", res.Reason, res.Err, w.roles())
+		if res.Reason != want || w.last().Reason != want || res.Err != nil || w.roles() != "user/1 assistant/1 tool/1" {
+			t.Errorf("reason %q, %q in the report, error %v, history %s", res.Reason, w.last().Reason, res.Err, w.roles())
 		}
 	}
 }
