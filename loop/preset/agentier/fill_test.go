@@ -84,17 +84,19 @@ func TestRetriesErrors(t *testing.T) {
 func TestUnlimitedConcurrency(t *testing.T) {
 	clock := fake.NewClock()
 	tools := &fake.Tools{Clock: clock, List: []fake.Tool{{Name: "a", Behavior: fake.Behavior{Delay: time.Second}}}}
-	a, err := agentier.New(&fake.Model{Clock: clock, Responses: []fake.Response{
-		calling("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"), saying("done"),
-	}}, &loop.Config{Model: "m", Clock: clock, Tools: []loop.Tool{{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+	ids := make([]string, 100)
+	for i := range ids {
+		ids[i] = fmt.Sprint(i)
+	}
+	a, err := agentier.New(&fake.Model{Clock: clock, Responses: []fake.Response{calling(ids...), saying("done")}}, &loop.Config{Model: "m", Clock: clock, Tools: []loop.Tool{{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
 		parts, err := tools.Run(ctx, c.ID, c.Name, c.Arguments)
 		return loop.Output{Content: parts}, err
 	}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mustRun(t, a, nil); tools.Peak() != 12 {
-		t.Errorf("got %d concurrent tools, want 12", tools.Peak())
+	if mustRun(t, a, nil); tools.Peak() != len(ids) {
+		t.Errorf("got %d concurrent tools, want %d", tools.Peak(), len(ids))
 	}
 }
 

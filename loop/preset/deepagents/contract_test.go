@@ -247,11 +247,17 @@ func TestUIStreamDA54(t *testing.T) {
 
 // DA-57: the output mode changes the returned messages, and nothing else.
 func TestOutputModeDA57(t *testing.T) {
+	shape, err := middleware.NewOutput([]byte(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	play := func(last bool) (*deepagents.Result, []*llm.Request) {
 		turn := calls("a")
 		turn.Usage, turn.Text = llm.Usage{InputTokens: 3, OutputTokens: 1}, "so"
-		m := fake.NewModel(turn, text("x"))
-		res, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), loop.Prompt("go"), middleware.NewVars(map[string]any{"user": "Ada"}), &deepagents.Options{LastMessage: last})
+		m := fake.NewModel(turn, text("{}"))
+		root := agent("root", m, tool("a", "A"))
+		root.Output = shape
+		res, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), middleware.NewVars(map[string]any{"user": "Ada"}), &deepagents.Options{LastMessage: last})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,8 +271,8 @@ func TestOutputModeDA57(t *testing.T) {
 	if diff := cmp.Diff(full, last, cmpopts.IgnoreFields(deepagents.Result{}, "Messages", "State", "Loop"), cmpopts.IgnoreUnexported(loop.Step{})); diff != "" {
 		t.Errorf("results (-full_history +last_message):\n%s", diff)
 	}
-	if diff := cmp.Diff(full.State.Values(), last.State.Values()); diff != "" || len(full.Messages) != 3 || len(last.Messages) != 1 {
-		t.Errorf("%d and %d messages, states (-full_history +last_message):\n%s", len(full.Messages), len(last.Messages), diff)
+	if diff := cmp.Diff(full.State.Values(), last.State.Values()); diff != "" || len(full.Messages) != 3 || len(last.Messages) != 1 || string(full.Output) != "{}" {
+		t.Errorf("%d and %d messages, output %s, states (-full_history +last_message):\n%s", len(full.Messages), len(last.Messages), full.Output, diff)
 	}
 }
 

@@ -487,8 +487,8 @@ func TestAsToolDA50(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := fake.Response{Calls: []fake.Call{{ID: "c1", Name: "searcher", Arguments: `{"input":"cats"}`}, {ID: "c2", Name: "failing", Arguments: `{"input":"x"}`}}}
-	root := agent("b", fake.NewModel(ask, text("done")), search, failing)
-	vars := middleware.NewVars(map[string]any{"user": "Ada", "currentActiveAgent": "b"})
+	root := agent("other", fake.NewModel(ask, text("done")), search, failing) // as an agent of the inner run
+	vars := middleware.NewVars(map[string]any{"user": "Ada", "currentActiveAgent": "other"})
 	res, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), vars, record)
 	if err != nil {
 		t.Fatal(err)
