@@ -168,7 +168,7 @@ func TestValuesOfOtherTypesAreReported(t *testing.T) {
 		ui(`"toolInvocations":"[{}]"`):                                                                                      `text that is not read, as "toolInvocations"`,
 		ui(`"parts":[{"type":"text","text":"a"},"lost"]`):                                                                   "a part that is not an object",
 		ui(uiCall + `,"toolInvocations":[{"state":"result","toolCallId":"c","toolName":"f","args":{ },"result":{"r": 1}}]`): "",
-		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"f","args":{}}]`):                      "",
+		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"f","args":{}}]`):                      noPart,
 		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"d","toolName":"f","args":{}}]`):                      noPart,
 		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"g","args":{}}]`):                      noPart,
 		ui(uiCall + `,"toolInvocations":[{"state":"call","toolCallId":"c","toolName":"f","args":{"x":1}}]`):                 noPart,

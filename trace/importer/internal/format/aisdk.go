@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,16 +30,24 @@ func AISDK(d *jsonio.Dec, run *Run) {
 	run.Describe()
 	run.Ask(Value(run.Meta, nil, PromptNames))
 	steps, listed := run.Meta["steps"], listed{run: run}
-	for _, step := range run.Objects("steps", steps) {
-		run.Messages = message.AddStep(run.Messages, llm.RoleAssistant, stepParts(step))
+	var step tree.Index
+	var others []Element // the steps that have more than their content
+	for n, raw := range run.Objects("steps", steps) {
+		step.Read(raw)
+		run.Messages = message.AddStep(run.Messages, llm.RoleAssistant, stepParts(&step))
+		if step.First(stepMembers...) != nil {
+			others = append(others, Element{Raw: raw, Path: "steps[" + strconv.Itoa(n) + "]"})
+		}
 	}
 	if steps == nil {
-		run.Messages = message.AddStep(run.Messages, llm.RoleAssistant, stepParts(raw))
+		step.Read(raw)
+		run.Messages = message.AddStep(run.Messages, llm.RoleAssistant, stepParts(&step))
 	}
-	for n, step := range tree.Elements(steps) {
-		listed.step("steps["+strconv.Itoa(n)+"]", step, tree.Member(step, "content") == nil)
+	for _, e := range others {
+		step.Read(e.Raw)
+		listed.step(e.Path, step.Member, step.Member("content") == nil)
 	}
-	listed.step("", raw, steps == nil && run.Meta["content"] == nil)
+	listed.step("", func(name string) json.RawMessage { return run.Meta[name] }, steps == nil && run.Meta["content"] == nil)
 	run.Answer = tree.Scalar(run.Meta["text"])
 	if n := len(run.Messages); run.Answer == "" && n > 0 && run.Messages[n-1].Role == llm.RoleAssistant {
 		run.Answer = run.Messages[n-1].Text()
@@ -52,26 +61,33 @@ type listed struct {
 	text string          // of all parts
 }
 
-// step reports what is not among the messages of a result or a step, at a path. The lists repeat parts of the content
-// unless they were read; the messages of a response are those of all steps so far.
-func (l *listed) step(path string, step json.RawMessage, wasRead bool) {
-	if !wasRead {
-		for _, name := range []string{"toolCalls", "staticToolCalls", "dynamicToolCalls", "toolResults", "staticToolResults", "dynamicToolResults"} {
-			l.parts(joinPath(path, name), tree.Member(step, name), message.SDKPart)
+// The members of a result or a step that repeat parts of its content.
+var (
+	stepLists   = []string{"toolCalls", "staticToolCalls", "dynamicToolCalls", "toolResults", "staticToolResults", "dynamicToolResults"}
+	stepTexts   = []string{"text", "reasoning", "reasoningText"}
+	stepMembers = slices.Concat(stepLists, stepTexts, callNames, []string{"response"})
+)
+
+// step reports what is not among the messages of a result or a step, at a path. The lists were read if there is no
+// content; the messages of a response are those of all steps so far.
+func (l *listed) step(path string, member func(name string) json.RawMessage, wasRead bool) {
+	for _, name := range stepLists {
+		if !wasRead {
+			l.parts(joinPath(path, name), member(name), message.SDKPart)
 		}
 	}
 	for _, name := range callNames {
-		if value := tree.Member(step, name); name != "toolCalls" && message.IsToolMember(name, value) && message.HasOtherCalls(value, l.run.Messages) {
+		if value := member(name); name != "toolCalls" && message.IsToolMember(name, value) && message.HasOtherCalls(value, l.run.Messages) {
 			l.run.ReportUnknown(joinPath(path, name), "the member has calls that are not those of the run, and they are not read")
 		}
 	}
-	for _, name := range []string{"text", "reasoning", "reasoningText"} {
-		if value := tree.Member(step, name); (path != "" || name != "text") && !message.IsEmpty(value) { // the text of a result is its answer
+	for _, name := range stepTexts {
+		if value := member(name); (path != "" || name != "text") && !message.IsEmpty(value) { // the text of a result is its answer
 			l.parts(joinPath(path, name), value, message.SDKPart)
 		}
 	}
 	path = joinPath(path, "response.messages")
-	for n, m := range l.run.Objects(path, tree.Member(step, "response", "messages")) {
+	for n, m := range l.run.Objects(path, tree.Member(member("response"), "messages")) {
 		l.parts(path+"["+strconv.Itoa(n)+"].content", tree.Member(m, "content"), func(part json.RawMessage) llm.Part {
 			p := message.SDKPart(part)
 			if r, ok := p.(llm.ToolResult); ok { // the output may be in another form for the model
@@ -144,22 +160,22 @@ func outputKey(u llm.Unknown) string {
 	return message.Key(llm.ToolResult{ID: tree.Scalar(u.Raw, "value", "toolCallId")})
 }
 
-func stepParts(step json.RawMessage) (parts []llm.Part) {
-	content := tree.Member(step, "content")
+func stepParts(step *tree.Index) (parts []llm.Part) {
+	content := step.Member("content")
 	for _, part := range tree.Elements(content) {
 		parts = append(parts, message.SDKPart(part))
 	}
 	if content != nil {
 		return parts
 	}
-	if text := tree.Scalar(step, "reasoning"); text != "" {
+	if text := tree.Scalar(step.Member("reasoning")); text != "" {
 		parts = append(parts, llm.Reasoning{Text: text})
 	}
-	if text := tree.Scalar(step, "text"); text != "" {
+	if text := tree.Scalar(step.Member("text")); text != "" {
 		parts = append(parts, llm.Text{Text: text})
 	}
 	for _, name := range []string{"toolCalls", "toolResults"} {
-		for _, part := range tree.Elements(step, name) {
+		for _, part := range tree.Elements(step.Member(name)) {
 			parts = append(parts, message.SDKPart(part))
 		}
 	}

@@ -233,19 +233,21 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 	return messages
 }
 
-// otherInvocations returns the invocations whose call or result is not among the parts, which repeat them, and those with
-// other members; nil for none.
+// otherInvocations returns the invocations whose call or result is not among the parts, which repeat them with all their
+// members; nil for none.
 func otherInvocations(invocations string, parts []llm.Part) (list tree.List) {
 	if invocations == "" {
 		return nil
 	}
+	key := func(p llm.Part) string {
+		return Key(p) + jsonval.Canonical(string(tree.Without(llm.PartOpaque(p), "part")))
+	}
 	keys := map[string]bool{}
 	for _, p := range parts {
-		keys[Key(p)] = true
+		keys[key(p)] = true
 	}
 	for _, raw := range tree.Elements(json.RawMessage(invocations)) {
-		others := tree.Without(raw, "state", "step", "toolCallId", "toolName", "args", "result")
-		if others != nil || slices.ContainsFunc(invocation(raw, tree.Scalar(raw, "toolName")), func(p llm.Part) bool { return !keys[Key(p)] }) {
+		if slices.ContainsFunc(invocation(raw, tree.Scalar(raw, "toolName")), func(p llm.Part) bool { return !keys[key(p)] }) {
 			list.Add(raw)
 		}
 	}

@@ -167,6 +167,9 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 		return append(messages, read...)
 	}
 	if f.role == "tool" || f.role == "function" {
+		if !f.isOfAssistant() {
+			return append(messages, r.result(f))
+		}
 		for name, value := range tree.Members(json.RawMessage(whole)) { // which a result does not have
 			if slices.Contains(assistantMembers, name) && (!IsEmpty(value) || name == "audio" && !tree.IsNull(value)) && tree.Member(f.rest.JSON(), name) == nil {
 				f.rest.Add(name, value)
@@ -266,6 +269,11 @@ var ReasoningNames = []string{"reasoning_content", "reasoning", "thinking", "too
 
 // assistantMembers are the members with content of messages of the assistant.
 var assistantMembers = slices.Concat([]string{"tool_calls", "function_call", "refusal", "audio", "parts", "toolInvocations"}, ReasoningNames)
+
+// isOfAssistant reports whether a message has one of assistantMembers that is not in rest.
+func (f *fields) isOfAssistant() bool {
+	return len(f.calls) > 0 || f.function != nil || f.reasoning+f.refusal+f.audio+f.uiParts+f.invocations != ""
+}
 
 // singleID returns the first id of a list. It keeps a list of several or of other values in rest.
 func singleID(d *jsonio.Dec, rest *tree.Object) string {
