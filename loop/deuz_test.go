@@ -372,12 +372,13 @@ func testDeuzReasoning(t *testing.T) {
 
 func testDeuzResults(t *testing.T) {
 	bad := tool("bad", func(context.Context) (string, error) { return "", fmt.Errorf("no") })
-	response := calls("bad", "a")
+	panics := tool("panics", func(context.Context) (string, error) { panic("no") })
+	response := calls("bad", "a", "panics")
 	response.Calls = append(response.Calls, fake.Call{ID: "invalid", Name: "a", Arguments: "{n}"})
-	res, _ := mustRun(t, model(response), deuz.Fill(loop.Config{Tools: []loop.Tool{echo("a"), bad}}))
+	res, _ := mustRun(t, model(response), deuz.Fill(loop.Config{Tools: []loop.Tool{echo("a"), bad, panics}}))
 	for i, r := range res.Steps[0].Results {
 		c := res.Steps[0].Calls[i]
-		if r.ID != c.ID || r.Name != c.Name || r.IsError != (c.Name == "bad" || c.ID == "invalid") {
+		if r.ID != c.ID || r.Name != c.Name || r.IsError != (c.Name != "a" || c.ID == "invalid") {
 			t.Errorf("the result of %+v is %+v", c, r)
 		}
 	}

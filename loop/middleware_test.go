@@ -686,9 +686,11 @@ func TestRunawayGuardIgnores(t *testing.T) {
 	if res.StopReason != trace.ReasonEndTurn {
 		t.Errorf("denied: stop %q (%s)", res.StopReason, res.Note)
 	}
-	res, _ = mustRun(t, model(calls(`a#1{"x"`), calls(`a#2{"x"`), calls(`a#3{"x"`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}})
-	if res.StopReason != trace.ReasonRunawayGuard {
-		t.Errorf("malformed: stop %q", res.StopReason)
+	for _, args := range []string{`{"x"`, `{x}`} { // truncated and malformed
+		res, _ = mustRun(t, model(calls("a#1"+args), calls("a#2"+args), calls("a#3"+args), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}})
+		if res.StopReason != trace.ReasonRunawayGuard {
+			t.Errorf("%s: stop %q", args, res.StopReason)
+		}
 	}
 	res, _ = mustRun(t, model(calls(`n#1`), calls(`n#2`), calls(`n#3`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}})
 	if res.StopReason != trace.ReasonRunawayGuard || res.Note != "n failed in 3 steps in a row" {

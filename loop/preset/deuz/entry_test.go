@@ -207,6 +207,15 @@ func TestStreamFailsDZ32(t *testing.T) {
 	}
 }
 
+// DZ-50: GenerateText fails if the model fails, also after a step.
+func TestGenerateTextFailsDZ50(t *testing.T) {
+	m := fake.NewModel(calls("", "bad"), fake.Response{Error: &fake.Failure{Status: 400, Message: "boom"}})
+	_, err := deuz.GenerateText(t.Context(), deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{MaxSteps: 9, Tools: tools(nil)}})
+	if api, ok := errors.AsType[*llm.APIError](err); !ok || api.Status != 400 {
+		t.Errorf("got error %v, want that of the model", err)
+	}
+}
+
 // DZ-20, DZ-55: the usage of a step is that of its response alone, in the result, in the callback
 // and in the parts. The total is the sum, also at the step limit and after the runaway guard. All have the
 // sum of input and output tokens.
