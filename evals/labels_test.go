@@ -1,7 +1,6 @@
 package evals_test
 
 import (
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -24,7 +23,7 @@ const graded = `{"task_id":"a","trial":0,"reward":1,"completion":"x"}
 func agreementOf(t *testing.T, runs, name, labels string) (*evals.Summary, error) {
 	t.Helper()
 	runs = strings.ReplaceAll(runs, `"completion":"x"`, `"messages":[{"role":"user","content":"x"}]`)
-	r := score(t, evals.Input{Name: "runs.jsonl", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(runs)), nil }})
+	r := score(t, file("runs.jsonl", runs))
 	f, err := r.Summary(nil)
 	if err != nil {
 		t.Fatal(err)

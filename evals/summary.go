@@ -1,6 +1,7 @@
 package evals
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -46,16 +47,84 @@ type Metric struct {
 	// case, if all scores are 0 or 1; else nil.
 	PassHatK []float64 `json:"pass_hat_k"`
 	PassAtK  []float64 `json:"pass_at_k"`
+	// Pairwise are the results of a pairwise scorer by case; else nil.
+	Pairwise *pairwise `json:"pairwise,omitempty"`
 	Missing  int       `json:"missing"` // runs without a score
 	Errors   int       `json:"errors"`  // runs with a failed score
 	// Zeros are the runs of N whose score was missing or failed and counts as 0.
 	Zeros int `json:"zeros,omitempty"`
 }
 
+// pairwise counts cases by the mean of their runs, in which a win is 1 and a tie one half.
+type pairwise struct {
+	Wins   int `json:"wins"`   // above one half
+	Ties   int `json:"ties"`   // one half
+	Losses int `json:"losses"` // below one half
+	// P is the two-sided probability of a mean as far from one half if both sets win alike: the mid-p value
+	// of the sign test without ties ([stats.McNemar]), or the permutation of signs by cluster if a case has several
+	// runs or cases share a cluster.
+	P float64 `json:"p_half"`
+}
+
+// isPairwise reports whether a pairwise scorer gave a metric: it also gives the two that measure the effect of the
+// order.
+func isPairwise(metric string, metrics []string) bool {
+	return slices.Contains(metrics, metric+".first") && slices.Contains(metrics, metric+".split")
+}
+
+// comparePairs computes the statistics of a pairwise scorer.
+func (m *Metric) comparePairs(s *stats.Sample) error {
+	from := s.CaseMeans().Rows()
+	lost, won := slices.Clone(from), slices.Clone(from)
+	m.Pairwise = &pairwise{}
+	for i := range from {
+		from[i].Value -= 0.5
+		v := from[i].Value
+		lost[i].Value, won[i].Value = max(0, -2*v), max(0, 2*v)
+		switch {
+		case v > 0:
+			m.Pairwise.Wins++
+		case v < 0:
+			m.Pairwise.Losses++
+		default:
+			m.Pairwise.Ties++
+		}
+	}
+	clusters := map[string]bool{}
+	for _, row := range from {
+		clusters[cmp.Or(row.Cluster, "case "+row.Case)] = true
+	}
+	losses, err := stats.New(lost)
+	if err != nil {
+		return err
+	}
+	wins, err := stats.New(won)
+	if err != nil {
+		return err
+	}
+	if ci, err := stats.Tango(losses, wins, level); err == nil {
+		m.CI95.Pairs = &[2]float64{(1 + ci.Low) / 2, (1 + ci.High) / 2}
+	}
+	if m.N == len(from) && len(clusters) == len(from) {
+		_, m.Pairwise.P, err = stats.McNemar(m.Pairwise.Losses, m.Pairwise.Wins)
+		return err
+	}
+	halves, err := stats.New(from)
+	if err != nil {
+		return err
+	}
+	p, err := halves.SignFlip(stats.Resampling{})
+	m.Pairwise.P = p.P
+	return err
+}
+
 // bounds are 95 % intervals of the mean over cases; see package stats.
 type bounds struct {
+	// Pairs is, for a pairwise scorer, (1+d)/2 for the ends d of Tango's interval of the share of wins less that of
+	// losses, as [stats.Tango]; a tie is a pair that counts for neither.
+	Pairs *[2]float64 `json:"pairs,omitempty"`
 	// Wilson is the score interval with the effective number of trials, for scores from 0 to 1. The
-	// tables show it, or else T.
+	// tables show Pairs, or else Wilson, or else T.
 	Wilson    *[2]float64 `json:"wilson"`
 	T         *[2]float64 `json:"t"`
 	Bootstrap *[2]float64 `json:"bootstrap,omitempty"` // of clusters, if it was requested
@@ -67,6 +136,9 @@ type bounds struct {
 	PassHatK []*[2]float64 `json:"pass_hat_k,omitempty"`
 	PassAtK  []*[2]float64 `json:"pass_at_k,omitempty"`
 }
+
+// Best returns Pairs, or else Wilson, or else T.
+func (b *bounds) Best() *[2]float64 { return cmp.Or(b.Pairs, b.Wilson, b.T) }
 
 // meanOfRuns is the mean over runs with its standard errors and, for scores of 0 and 1, Wilson's
 // interval of independent runs.
@@ -117,13 +189,17 @@ func (r *Result) Summary(bootstrap *stats.Resampling) (*Summary, error) {
 // summaries returns the statistics of each metric.
 func (r *Result) summaries(bootstrap *stats.Resampling) (map[string]Metric, error) {
 	all := map[string]Metric{}
-	for _, metric := range r.metrics() {
+	metrics := r.metrics()
+	for _, metric := range metrics {
 		s, m, err := r.sample(metric)
+		if err == nil && s != nil {
+			m.compute(s, bootstrap)
+			if isPairwise(metric, metrics) {
+				err = m.comparePairs(s)
+			}
+		}
 		if err != nil {
 			return nil, err
-		}
-		if s != nil {
-			m.compute(s, bootstrap)
 		}
 		all[metric] = m
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,7 +47,7 @@ func (r *Report) scored() (clauses, cautions []string) {
 		if r.success[name] {
 			what = "pass rate"
 		}
-		clauses = append(clauses, fmt.Sprintf("%s: %s %s (95 %% %s)", tabular.Short(name, caseWidth), what, brief(m.Mean), briefly(cmp.Or(m.CI95.Wilson, m.CI95.T))))
+		clauses = append(clauses, fmt.Sprintf("%s: %s %s (95 %% %s)", tabular.Short(name, caseWidth), what, brief(m.Mean), briefly(m.CI95.Best())))
 	}
 	clauses = append(clauses, moreMetrics(len(names))...)
 	missing := 0

@@ -58,7 +58,7 @@ func (r *Report) ResourceTables() map[string]Table {
 
 // meansHeader returns the header of the rows of meansOf.
 func meansHeader() []string {
-	return []string{"metric", "n", "missing", "errors", "as 0", "mean", "95 %", "pass^1…"}
+	return []string{"metric", "n", "missing", "errors", "as 0", "mean", "95 %", "pass^1…", "wins", "ties", "losses", "p (1/2)"}
 }
 
 func means(f *evals.Summary) Table { return filled(meansHeader(), meansOf(f.Metrics)) }
@@ -76,10 +76,14 @@ func meansByTag(f *evals.Summary) Table {
 func meansOf(metrics map[string]evals.Metric) (rows [][]string) {
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
 		m := metrics[name]
-		rows = append(rows, []string{
+		row := []string{
 			name, strconv.Itoa(m.N), tabular.Count(m.Missing), tabular.Count(m.Errors), tabular.Count(m.Zeros), tabular.Value(m.Mean),
-			tabular.Interval(cmp.Or(m.CI95.Wilson, m.CI95.T)), passValues(m.PassHatK),
-		})
+			tabular.Interval(m.CI95.Best()), passValues(m.PassHatK), "", "", "", "",
+		}
+		if p := m.Pairwise; p != nil {
+			row = append(row[:len(row)-4], strconv.Itoa(p.Wins), strconv.Itoa(p.Ties), strconv.Itoa(p.Losses), tabular.Probability(&p.P))
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }

@@ -6,7 +6,7 @@ const sets = paired ? ["base", "new"] : [""];
 const latest = sets[sets.length - 1]; /* the set that the page shows */
 
 /* The interval of the page: clustered by case, because runs of a case are correlated. */
-const shown = (m) => m.ci95.wilson || m.ci95.t;
+const shown = (m) => m.ci95.pairs || m.ci95.wilson || m.ci95.t;
 
 function overview() {
   const f = data.summary;
@@ -33,9 +33,9 @@ function notes() {
 function statistics() {
   const scored = data.metrics.filter((m) => m.statistics);
   const rows = scored.map(({ name, statistics: f }) => [name, String(f.n), f.missing ? String(f.missing) : "", f.errors ? String(f.errors) : "",
-    formatNumber(f.mean), interval(shown(f)), bar(f), passes(f.pass_hat_k)]);
+    formatNumber(f.mean), interval(shown(f)), bar(f), passes(f.pass_hat_k), pairs(f.pairwise)]);
   const caption = paired ? "Scores of new" : "Scores";
-  return rows.length ? table(caption, ["metric", "n", "missing", "errors", "mean", "95 %", "0 to 1", "pass^1…"], rows)
+  return rows.length ? table(caption, ["metric", "n", "missing", "errors", "mean", "95 %", "0 to 1", "pass^1…", "wins, ties, losses"], rows)
     : el("p", null, caption + ": no run has a score");
 }
 
@@ -65,6 +65,9 @@ function passes(list) {
   }
   return list.slice(0, 10).map((x) => formatNumber(x)).join(" ") + (list.length > 10 ? " …" : "");
 }
+
+/* The wins, ties and losses of a pairwise scorer. */
+const pairs = (p) => (p ? [p.wins, p.ties, p.losses].join(", ") + "; p (1/2) " + probability(p.p_half) : "");
 
 function changes() {
   const many = data.metrics.length > 1;

@@ -120,7 +120,7 @@ func forestRow(r *report.Report, name string) (row plot.Row, rate, ok bool) {
 	if m.Mean == nil {
 		return row, false, false
 	}
-	return plot.Row{Name: name, Value: *m.Mean, Interval: cmp.Or(m.CI95.Wilson, m.CI95.T)}, m.CI95.Wilson != nil || r.IsSuccess(name), true
+	return plot.Row{Name: name, Value: *m.Mean, Interval: m.CI95.Best()}, m.CI95.Wilson != nil || r.IsSuccess(name), true
 }
 
 // curves returns the plot of pass^k and pass@k of a metric, with those of the base.

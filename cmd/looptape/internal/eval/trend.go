@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"html"
@@ -140,7 +139,7 @@ func (t *trend) add(name string, r *evals.Result, changes map[string]*trendChang
 	for metric, m := range f.Metrics {
 		t.failed += m.Errors
 		t.Changes[metric] = nil
-		one.Metrics[metric] = trendMetric{m.N, m.Mean, cmp.Or(m.CI95.Wilson, m.CI95.T), changes[metric]}
+		one.Metrics[metric] = trendMetric{m.N, m.Mean, m.CI95.Best(), changes[metric]}
 	}
 	t.Results = append(t.Results, one)
 	return nil
