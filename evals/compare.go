@@ -44,11 +44,11 @@ type Change struct {
 	Discordant *discordant `json:"discordant"`
 	// Regressed are the cases that passed in the base and fail in the new set; Fixed are the
 	// opposite. A case with several runs passes if more than half of them pass, and fails if
-	// fewer do.
+	// fewer do. A run passes with the score 1, or with 0 if less is better.
 	Regressed []string `json:"regressed"`
 	Fixed     []string `json:"fixed"`
-	// Worse and Better are the cases with a lower and a higher rate, the largest change first, if all
-	// scores are 0 or 1.
+	// Worse and Better are the cases with a lower and a higher rate, or the opposite if less is better, the
+	// largest change first, if all scores are 0 or 1.
 	Worse  []CaseChange `json:"worse"`
 	Better []CaseChange `json:"better"`
 	// Missing and Errors count runs as in Metric, in each set.
@@ -102,9 +102,9 @@ type perSet struct {
 }
 
 // Compare compares each of the other results with r, the base, by their cases, and corrects all
-// probabilities together. Randomness starts from the seed. Compare returns an error for sets
-// without a common case, and for a case in two clusters.
-func (r *Result) Compare(others []*Result, seed uint64) ([]*Comparison, error) {
+// probabilities together. Randomness starts from the seed. Less is better for the metrics in lower. Compare
+// returns an error for sets without a common case, and for a case in two clusters.
+func (r *Result) Compare(others []*Result, seed uint64, lower ...string) ([]*Comparison, error) {
 	all := make([]*Comparison, len(others))
 	for i, other := range others {
 		c, err := compare(r, other, seed)
@@ -123,6 +123,7 @@ func (r *Result) Compare(others []*Result, seed uint64) ([]*Comparison, error) {
 			return nil, err
 		}
 		c.Together = len(others)
+		c.turn(lower)
 		all[i] = c
 	}
 	var sets, tags []map[string]Change
@@ -133,6 +134,18 @@ func (r *Result) Compare(others []*Result, seed uint64) ([]*Comparison, error) {
 		}
 	}
 	return all, cmp.Or(correct(sets), correct(tags))
+}
+
+// turn exchanges what got worse and what got better by the metrics for which less is better.
+func (c *Comparison) turn(lower []string) {
+	for _, changes := range slices.Concat([]map[string]Change{c.Metrics}, slices.Collect(maps.Values(c.Tags))) {
+		for _, metric := range lower {
+			if m, ok := changes[metric]; ok {
+				m.Worse, m.Better, m.Regressed, m.Fixed = m.Better, m.Worse, m.Fixed, m.Regressed
+				changes[metric] = m
+			}
+		}
+	}
 }
 
 // byTag compares the cases with each tag in either set.

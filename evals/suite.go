@@ -170,7 +170,7 @@ func (r *suiteReader) rows() setters {
 func (r *suiteReader) gateKeys() setters {
 	g := &r.s.Gate
 	return setters{
-		"alpha": r.number(&g.Alpha), "drop": r.number(&g.Drop), "detect": r.number(&g.Detect), "require_power": r.number(&g.RequirePower),
+		"alpha": r.positive(&g.Alpha), "drop": r.number(&g.Drop), "detect": r.number(&g.Detect), "require_power": r.number(&g.RequirePower),
 		"max_drop": r.byMetric(&g.MaxDrop), "min": r.byMetric(&g.Min),
 		"metrics": r.texts(&g.Metrics), "lower": r.texts(&g.Lower), "must_pass": r.texts(&g.MustPass),
 		"seed": func(v fake.Value) {
@@ -316,6 +316,14 @@ func (r *suiteReader) pointer(to *string) func(fake.Value) {
 		}
 		*to = v.Text
 	})
+}
+
+func (r *suiteReader) positive(to *float64) func(fake.Value) {
+	return func(v fake.Value) {
+		if r.number(to)(v); v.Kind == fake.Number && *to <= 0 {
+			r.errorf(v.Pos, "%v: want more than 0", v.Text)
+		}
+	}
 }
 
 func (r *suiteReader) number(to *float64) func(fake.Value) {

@@ -153,6 +153,7 @@ func TestSuiteErrors(t *testing.T) {
 		least + "gaet: {}":                            `s:3:1: unknown key "gaet" of the suite; did you mean "gate"?`,
 		least + "gate: {level: 1}":                    `s:3:8: unknown key "level" of gate; allowed: alpha, detect, drop, lower, max_drop, metrics, min, must_pass, require_power, seed`,
 		least + "gate: [a]":                           "s:3:7: expected gate, which is a map, found a list",
+		least + "gate: {alpha: 0}":                    "s:3:15: 0: want more than 0",
 		least + "gate: {alpha: x}":                    "s:3:15: expected a number, found a string",
 		least + "gate: {alpha: 0.5}":                  "s:3:7: gate: alpha 0.5: want 0 to 0.5",
 		least + "gate: {min: {a: x}}":                 "s:3:17: expected a number, found a string",

@@ -86,15 +86,11 @@ func (r *Report) changedCases(names []string) []string {
 			continue
 		}
 		binary, pairs = true, max(pairs, m.Pairs)
-		fell, rose := worse, better
-		if slices.Contains(r.lower, name) {
-			fell, rose = better, worse
-		}
 		for _, change := range m.Worse {
-			fell[change.Case] = true
+			worse[change.Case] = true
 		}
 		for _, change := range m.Better {
-			rose[change.Case] = true
+			better[change.Case] = true
 		}
 	}
 	if !binary {

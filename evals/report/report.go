@@ -43,7 +43,6 @@ type Report struct {
 	Comparison *evals.Comparison
 
 	success, baseSuccess success
-	lower                []string
 
 	// compared are the comparisons of several sets with the base, Comparison last; setNames are their names.
 	compared []*evals.Comparison
@@ -87,7 +86,7 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := &Report{Result: r, Summary: f, Base: o.Base, success: successOf(r, o.Lower), lower: o.Lower}
+	rep := &Report{Result: r, Summary: f, Base: o.Base, success: successOf(r, o.Lower)}
 	for _, rows := range r.Cases() {
 		rep.Cases = append(rep.Cases, rep.success.ofCase(rows))
 	}
@@ -97,7 +96,7 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 	})
 	if o.Base != nil {
 		rep.baseSuccess = successOf(o.Base, o.Lower)
-		if rep.compared, err = o.Base.Compare(append(slices.Clone(o.More), r), o.Seed); err != nil {
+		if rep.compared, err = o.Base.Compare(append(slices.Clone(o.More), r), o.Seed, o.Lower...); err != nil {
 			return nil, err
 		}
 		rep.Comparison, rep.setNames = rep.compared[len(o.More)], o.Names

@@ -49,14 +49,14 @@ the change that you plan for. With enough runs another change is found as well.
 	var flags setFlags
 	flags.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		sets, err := flags.score(w, c, args)
+		sets, lower, err := flags.score(w, c, args)
 		if err != nil {
 			return err
 		}
 		if *sequential {
 			return compareSequential(w, sets, *format, *effect)
 		}
-		return compareSets(w, args, sets, *format, *seed)
+		return compareSets(w, args, sets, *format, *seed, lower)
 	}
 	return c
 }
@@ -132,27 +132,30 @@ func (s *setFlags) of(c *cobra.Command) {
 	c.Flags().StringArrayVar(&s.only[1], "new-score", nil, "like --score, a `pointer` for NEW only")
 }
 
-// score scores each argument as a set.
-func (s *setFlags) score(w *cli.World, c *cobra.Command, args []string) ([]*evals.Result, error) {
+// score scores each argument as a set. It returns the metrics for which a suite says that less is better.
+func (s *setFlags) score(w *cli.World, c *cobra.Command, args []string) (sets []*evals.Result, lower []string, err error) {
 	if err := cli.NeedFiles(c, args); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	sets := make([]*evals.Result, len(args))
+	sets = make([]*evals.Result, len(args))
 	for i, name := range args {
 		rows, err := s.mapping(s.only[min(i, 1)])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		set, err := setOf(w, []string{name}, rows, graders{}, &s.rowFlags)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if set.suite != nil {
+			lower = append(lower, set.suite.Gate.Lower...)
 		}
 		set.Brief = true // for statistics only
 		if sets[i], err = scoreSet(c.Context(), w, set); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return sets, nil
+	return sets, lower, nil
 }
 
 // reportUnreadableOf reports the unreadable records of sets that cannot be compared.
@@ -177,8 +180,8 @@ type named struct {
 
 // compareSets prints the changes from the first set to each other set and returns the exit
 // status.
-func compareSets(w *cli.World, names []string, sets []*evals.Result, format string, seed uint64) error {
-	all, err := sets[0].Compare(sets[1:], seed)
+func compareSets(w *cli.World, names []string, sets []*evals.Result, format string, seed uint64, lower []string) error {
+	all, err := sets[0].Compare(sets[1:], seed, lower...)
 	if err != nil {
 		reportUnreadableOf(w, sets)
 		return err

@@ -42,6 +42,16 @@ func seedFlag(c *cobra.Command) *uint64 {
 	return c.Flags().Uint64("seed", 0, "seed of bootstrap intervals and of permutations of many cases")
 }
 
+// needPositive rejects flags that are set to 0, for which the default would be used.
+func needPositive(c *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "0" {
+			return cli.UsageError(c, "--%s 0: want more than 0", name)
+		}
+	}
+	return nil
+}
+
 // rowFlags are the flags that select values in rows.
 type rowFlags struct {
 	at     importer.Mapping

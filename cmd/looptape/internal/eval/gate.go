@@ -151,6 +151,9 @@ func byMetric(flag string, values []string, to *map[string]float64) error {
 
 // settle takes the settings of a suite. A flag must not repeat one.
 func (g *gateFlags) settle(c *cobra.Command, set *runSet) error {
+	if err := needPositive(c, "alpha"); err != nil {
+		return err
+	}
 	if set.suite != nil {
 		for _, name := range []string{"baseline", "alpha", "drop", "max-drop", "min", "detect", "require-power", "metric", "lower", "must-pass", "seed"} {
 			if c.Flags().Changed(name) {

@@ -72,10 +72,13 @@ The test is two-sided. The test of gate is one-sided and needs fewer cases.
 	var flags setFlags
 	flags.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := needPositive(c, "alpha", "power"); err != nil {
+			return err
+		}
 		if len(args) == 0 {
 			return p.print(w, *format, test)
 		}
-		sets, err := flags.score(w, c, args)
+		sets, _, err := flags.score(w, c, args)
 		if err != nil {
 			return err
 		}

@@ -114,7 +114,11 @@ func (t *trend) read(ctx context.Context, w *cli.World, rows *rowFlags, names []
 		unread := result.Unread()
 		cli.PrintErrors(w, unread)
 		t.unreadable = append(t.unreadable, unread...)
-		if err := t.add(name, result, trendChanges(before, result, seed)); err != nil {
+		changes, err := trendChanges(before, result, seed)
+		if err != nil {
+			return err
+		}
+		if err := t.add(name, result, changes); err != nil {
 			return err
 		}
 		before = result
@@ -122,9 +126,11 @@ func (t *trend) read(ctx context.Context, w *cli.World, rows *rowFlags, names []
 			first = result
 		}
 		if i == len(names)-1 {
-			for metric, c := range trendChanges(first, result, seed) {
-				t.Changes[metric] = c
+			changes, err := trendChanges(first, result, seed)
+			if err != nil {
+				return err
 			}
+			maps.Copy(t.Changes, changes)
 		}
 	}
 	return nil
@@ -146,21 +152,29 @@ func (t *trend) add(name string, r *evals.Result, changes map[string]*trendChang
 }
 
 // trendChanges returns the differences of two results by metric; none without a common case.
-func trendChanges(before, after *evals.Result, seed uint64) map[string]*trendChange {
+func trendChanges(before, after *evals.Result, seed uint64) (map[string]*trendChange, error) {
 	changes := map[string]*trendChange{}
-	if before == nil {
-		return changes
+	if before == nil || !haveCommonCase(before, after) {
+		return changes, nil
 	}
 	all, err := before.Compare([]*evals.Result{after}, seed)
 	if err != nil {
-		return changes // they have no case in common
+		return nil, err
 	}
 	for metric, c := range all[0].Metrics {
 		if c.Difference != nil {
 			changes[metric] = &trendChange{c.Pairs, *c.Difference, c.CI95.Best()}
 		}
 	}
-	return changes
+	return changes, nil
+}
+
+func haveCommonCase(a, b *evals.Result) bool {
+	names := map[string]bool{}
+	for i := range a.Rows {
+		names[a.Rows[i].Case] = true
+	}
+	return slices.ContainsFunc(b.Rows, func(r evals.Row) bool { return names[r.Case] })
 }
 
 var trendHeader = []string{"metric", "result", "n", "mean", "95 %", "difference", "95 % of it"}
