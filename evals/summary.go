@@ -60,7 +60,7 @@ type pairwise struct {
 	Wins   int `json:"wins"`   // above one half
 	Ties   int `json:"ties"`   // one half
 	Losses int `json:"losses"` // below one half
-	// P is the two-sided probability of a mean as far from one half if both sets win alike: the mid-p value
+	// P is the two-sided probability of a mean at least that far from one half if none is better: the mid-p value
 	// of the sign test without ties ([stats.McNemar]), or the permutation of signs by cluster if a case has several
 	// runs or cases share a cluster.
 	P float64 `json:"p_half"`
