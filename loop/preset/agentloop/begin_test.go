@@ -67,7 +67,7 @@ func TestAL01AL02Construction(t *testing.T) {
 // AL-03, AL-20: the request contains the configuration, and the options of a run override
 // it.
 func TestAL03AL20Settings(t *testing.T) {
-	warm, cold := 0.5, 0.1
+	warm, cold := 0.5, 0.0
 	w := newWorld(t, says("x"), says("y")).agent(agentloop.Config{
 		Model: "m1", System: "S", Settings: agentloop.Settings{MaxTokens: 100, Temperature: &warm, Thinking: "low", Cache: []byte(`{"type":"ephemeral"}`)},
 	})
@@ -79,7 +79,7 @@ func TestAL03AL20Settings(t *testing.T) {
 	for _, r := range w.model.Requests() {
 		got = append(got, fmt.Sprint(r.Model, " ", r.Settings.MaxTokens, " ", *r.Settings.Temperature, " ", r.Settings.ReasoningEffort, " ", marked(r), " ", len(r.Tools)))
 	}
-	same(t, "requests", []string{`m1 100 0.5 low S 3`, `m1 7 0.1 high  3`}, got)
+	same(t, "requests", []string{`m1 100 0.5 low S 3`, `m1 7 0 high  3`}, got)
 	w = newWorld(t, says("x")).agent(agentloop.Config{})
 	w.run("one")
 	if r := w.model.Requests()[0]; r.Settings.Temperature != nil || r.Extra != nil || r.Settings.MaxTokens != 0 {

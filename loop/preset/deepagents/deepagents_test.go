@@ -205,6 +205,14 @@ func TestInstructionsDA06(t *testing.T) {
 	if got, _ := user.Get(res.State); got != "Bob" || vars.Values()["user"] != "Bob" {
 		t.Errorf("DA-21: the state has %q, the caller's variables %v", got, vars.Values())
 	}
+	limit := &deepagents.Options{Loop: loop.Config{MaxSteps: 1}}
+	res, err = deepagents.Generate(t.Context(), agent("root", fake.NewModel(calls("rename")), rename), loop.Prompt("go"), nil, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := user.Get(res.State); got != "Bob" {
+		t.Errorf("DA-21: at the step limit the state has %q", got)
+	}
 }
 
 // DA-13: the limit of the options overrides that of the agent.
