@@ -365,6 +365,11 @@ func testDeuzReasoning(t *testing.T) {
 	x := calls("a")
 	x.Reasoning = "hm"
 	res, _ := mustRun(t, model(x, text("y")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
+	private := text("z")
+	private.ReasoningOpaque = []byte(`{"signature":"s"}`)
+	if res, _ := mustRun(t, model(private), deuz.Fill(loop.Config{Tools: []loop.Tool{echo("a")}})); !res.Steps[0].HasReasoning || res.Steps[0].Reasoning != "" {
+		t.Errorf("reasoning without text: got %+v", res.Steps[0])
+	}
 	if s := res.Steps; s[0].Reasoning != "hm" || !s[0].HasReasoning || s[1].HasReasoning || s[1].Reasoning != "" {
 		t.Errorf("got %+v", s)
 	}

@@ -152,6 +152,9 @@ func TestGitStatus(t *testing.T) {
 	check(t, made, row{"git_status", args{}, "branch: main\nstaged: modified, modified: a.txt\ndeleted: b.txt\nstaged: added: c.txt\n"})
 	git(t, dir, "add", "b.txt")
 	check(t, made, row{"git_status", args{}, "branch: main\nstaged: modified, modified: a.txt\nstaged: deleted: b.txt\nstaged: added: c.txt\n"})
+	git(t, dir, "reset", "-q", "--hard")
+	git(t, dir, "mv", "a.txt", "moved.txt")
+	check(t, made, row{"git_status", args{}, "branch: main\nstaged: renamed: a.txt -> moved.txt\n"})
 	if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
 		t.Fatal(err)
 	}
@@ -217,6 +220,7 @@ func TestGitTakesNoLock(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(dir, "a.txt"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
+	before := content(t, dir)
 	made := tools(t, &general.Config{Dir: dir})
 	rows := []row{
 		{"git_status", args{}, "branch: main\nnothing is changed\n"},
@@ -225,7 +229,6 @@ func TestGitTakesNoLock(t *testing.T) {
 		{"git_show", args{}, "~the first commit"},
 		{"git_blame", args{"path": "a.txt"}, "~two"},
 	}
-	before := content(t, dir)
 	check(t, made, rows...)
 	if diff := cmp.Diff(before, content(t, dir)); diff != "" {
 		t.Errorf("the repository has changed (-before +after):\n%s", diff)

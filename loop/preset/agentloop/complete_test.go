@@ -33,13 +33,14 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 		turns []fake.Response
 		want  string
 	}{
-		"AL-04 default":        {0, []fake.Response{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
-		"AL-04 below 0":        {-1, []fake.Response{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
-		"AL-05 at the bottom":  {2, []fake.Response{round("1"), round("2"), text}, "max_steps: 2 calls, 2 rounds, text \"t2\", usage 20"},
-		"AL-06 one step":       {1, []fake.Response{round("1"), text}, "max_steps: 1 calls, 1 rounds, text \"t1\", usage 10"},
-		"AL-07 text alone":     {0, []fake.Response{text}, "done: 1 calls, 0 rounds, text \"x\", usage 5"},
-		"AL-08 on the last":    {2, []fake.Response{round("1"), text}, "done: 2 calls, 1 rounds, text \"x\", usage 15"},
-		"AL-21 by calls alone": {0, []fake.Response{{Calls: round("1").Calls, FinishReason: "stop"}, {Text: "x", FinishReason: "tool_calls"}}, "done: 2 calls, 1 rounds, text \"x\", usage 0"},
+		"AL-04 default":             {0, []fake.Response{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
+		"AL-04 below 0":             {-1, []fake.Response{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
+		"AL-05 at the bottom":       {2, []fake.Response{round("1"), round("2"), text}, "max_steps: 2 calls, 2 rounds, text \"t2\", usage 20"},
+		"AL-06 one step":            {1, []fake.Response{round("1"), text}, "max_steps: 1 calls, 1 rounds, text \"t1\", usage 10"},
+		"AL-07 text alone":          {0, []fake.Response{text}, "done: 1 calls, 0 rounds, text \"x\", usage 5"},
+		"AL-08 on the last":         {2, []fake.Response{round("1"), text}, "done: 2 calls, 1 rounds, text \"x\", usage 15"},
+		"AL-21 at the length limit": {0, []fake.Response{{Calls: round("1").Calls, FinishReason: "length"}, {Text: "x"}}, "done: 2 calls, 1 rounds, text \"x\", usage 0"},
+		"AL-21 by calls alone":      {0, []fake.Response{{Calls: round("1").Calls, FinishReason: "stop"}, {Text: "x", FinishReason: "tool_calls"}}, "done: 2 calls, 1 rounds, text \"x\", usage 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, streamed := range []bool{false, true} {

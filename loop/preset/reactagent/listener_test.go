@@ -229,7 +229,7 @@ func TestNothingAdded(t *testing.T) {
 	b = newBench(t, text("x"))
 	a = b.agent(reactagent.Config{Config: loop.Config{Middleware: own[:1]}})
 	b.run(a, "", "go")
-	if got := strings.Join(append(a.Stack(), b.offered(0)...), " "); got != "mine x" {
-		t.Errorf("with one middleware: got %s", got)
+	if got := strings.Join(append(a.Stack(), b.offered(0)...), " "); got != "mine x" || b.model.RecordedRequests()[0].Request.System != nil {
+		t.Errorf("with one middleware: got %s, and the system prompt %q", got, b.model.RecordedRequests()[0].Request.System.Text())
 	}
 }
