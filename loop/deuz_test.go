@@ -346,6 +346,10 @@ func testDeuzSteps(t *testing.T) {
 	if diff := cmp.Diff(want, res.Steps, cmpopts.IgnoreUnexported(loop.Step{}), cmpopts.IgnoreFields(loop.Step{}, "Messages"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
+	pause := fake.Response{Text: "x", FinishReason: llm.FinishPause}
+	if res, _ := mustRun(t, model(pause, text("y")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})); res.Steps[1].Type != "tool-result" {
+		t.Errorf("the step after one without results has the type %q", res.Steps[1].Type)
+	}
 }
 
 func testDeuzText(t *testing.T) {
@@ -390,6 +394,10 @@ func testDeuzResults(t *testing.T) {
 }
 
 func testDeuzMessages(t *testing.T) {
+	bad := tool("bad", func(context.Context) (string, error) { return "", fmt.Errorf("no") })
+	if res, _ := mustRun(t, model(calls("bad")), deuz.Fill(loop.Config{Tools: []loop.Tool{bad}})); len(res.Steps[0].Messages) != 2 {
+		t.Errorf("a step with a failed tool has %d messages, want 2", len(res.Steps[0].Messages))
+	}
 	history := []llm.Message{llm.User("1"), llm.Assistant(llm.Text{Text: "2"}), llm.User("3")}
 	res, err := newAgent(t, model(calls("a", "b"), text("x")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")}})).Run(t.Context(), loop.Input{Messages: history})
 	if err != nil {
