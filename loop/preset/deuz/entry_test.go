@@ -207,6 +207,26 @@ func TestStreamFailsDZ32(t *testing.T) {
 	}
 }
 
+// DZ-04, DZ-16, DZ-40: one step is the default also with stop conditions, the runaway guard stops also
+// below a high step limit, and a step without reasoning has no reasoningText.
+func TestDefaultsOfGenerateText(t *testing.T) {
+	never := []loop.StopCondition{{Stop: func(context.Context, *loop.StepInfo) (bool, error) { return false, nil }}}
+	for want, cfg := range map[int]loop.Config{1: {StopWhen: never}, 3: {MaxSteps: 100}} {
+		m := fake.NewModel(calls("", "bad"), calls("", "bad"), calls("", "bad"), calls("", "bad"), says("never"))
+		cfg.Tools = tools(nil)
+		res, err := deuz.GenerateText(t.Context(), deuz.Options{Model: m, Messages: messages(), Loop: cfg})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(m.RecordedRequests()); n != want {
+			t.Errorf("got %d model calls, want %d", n, want)
+		}
+		if line, err := json.Marshal(res); err != nil || strings.Contains(string(line), "reasoningText") {
+			t.Errorf("got %s, %v", line, err)
+		}
+	}
+}
+
 // DZ-50: GenerateText fails if the model fails, also after a step.
 func TestGenerateTextFailsDZ50(t *testing.T) {
 	m := fake.NewModel(calls("", "bad"), fake.Response{Error: &fake.Failure{Status: 400, Message: "boom"}})
