@@ -140,7 +140,8 @@ func run(ctx context.Context, out io.Writer, n, rounds int) (same bool, err erro
 			}
 		}
 	}
-	fmt.Fprintf(out, "| tool | %s | time | processor time | peak memory |\n| --- | %s---: | ---: | ---: |\n", strings.Join(assertions, " | "), strings.Repeat("---: | ", len(assertions)))
+	var table strings.Builder
+	fmt.Fprintf(&table, "| tool | %s | time | processor time | peak memory |\n| --- | %s---: | ---: | ---: |\n", strings.Join(assertions, " | "), strings.Repeat("---: | ", len(assertions)))
 	var passed [][]int
 	for _, t := range tools {
 		list, err := t.passed(folder)
@@ -148,10 +149,11 @@ func run(ctx context.Context, out io.Writer, n, rounds int) (same bool, err erro
 			return false, fmt.Errorf("%s: %w", t.name, err)
 		}
 		passed = append(passed, list)
-		fmt.Fprintf(out, "| %s | %s | %.2f s | %.2f s | %d MB |\n", t.name, strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", " | "), "[]"),
+		fmt.Fprintf(&table, "| %s | %s | %.2f s | %.2f s | %d MB |\n", t.name, strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", " | "), "[]"),
 			slices.Min(t.wall).Seconds(), slices.Min(t.processor).Seconds(), slices.Min(t.peak)>>20)
 	}
-	return slices.Equal(passed[0], passed[1]), nil
+	_, err = io.WriteString(out, table.String())
+	return slices.Equal(passed[0], passed[1]), err
 }
 
 // ourPasses returns the number of passed runs of each assertion in a score file.
