@@ -583,6 +583,8 @@ var tests = packageRule{
 		"github.com/rogpeppe/go-internal",
 		"golang.org/x/tools/txtar",
 		"github.com/dnaeon/go-vcr/v2",
+		"github.com/andybalholm/brotli",
+		"github.com/klauspost/compress",
 	},
 }
 

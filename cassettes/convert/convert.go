@@ -146,8 +146,7 @@ func (r *reader) read(name string) error {
 	return r.yaml(r.src)
 }
 
-// maxDecompressed limits the size of a decompressed file: a small file can decompress to any
-// size.
+// maxDecompressed limits the size of a decompressed file further.
 const maxDecompressed = 512 << 20
 
 // decompress replaces src by its content if it is compressed with gzip or zstd.
@@ -156,8 +155,9 @@ func (r *reader) decompress() error {
 	if err != nil || !compressed {
 		return err
 	}
-	if r.src, err = io.ReadAll(io.LimitReader(content, maxDecompressed+1)); len(r.src) > maxDecompressed {
-		return fmt.Errorf("the file has more than %d MiB after decompression: decompress it before", maxDecompressed>>20)
+	limit := min(decompress.MaxHeld(len(r.src)), maxDecompressed)
+	if r.src, err = io.ReadAll(io.LimitReader(content, int64(limit)+1)); len(r.src) > limit {
+		return fmt.Errorf("the file has more than %d MiB after decompression: decompress it before", limit>>20)
 	}
 	r.compressed = true
 	return err

@@ -273,6 +273,19 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A small file that decompresses to more than the limit is an error.
+func TestReadCompressedLimit(t *testing.T) {
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	if _, err := io.WriteString(w, strings.Repeat(" ", 33<<20)); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	const want = "the file has more than 32 MiB after decompression: decompress it before"
+	if _, err := convert.Parse("x", zipped.Bytes()); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
 // A compressed file is read like its content, and is not rewritten.
 func TestReadCompressed(t *testing.T) {
 	src := vcrpyOf("", "    body: {string: x}\n")

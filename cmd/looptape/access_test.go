@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -45,13 +46,29 @@ func visitor() {
 	}
 }
 
-// reader is a program that reads a response and prints its size.
+// reader is a program that reads a response and prints its size. Usage: reader [ENCODING FILE], to send a
+// file as the body of the request.
 func reader() {
-	resp, err := http.Get(os.Getenv("X_BASE_URL") + "/stream") //nolint:noctx // the program ends after it
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, cmp.Or(os.Getenv("X_BASE_URL"), os.Getenv("OPENAI_BASE_URL"))+"/chat/completions", nil)
+	if len(os.Args) > 1 && err == nil {
+		r.Method = http.MethodPost
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Encoding", os.Args[1])
+		r.Body, err = os.Open(os.Args[2])
+	}
+	if err != nil {
+		panic(err)
+	}
+	r.Header.Set("Authorization", "Bearer any-key")
+	r.Header.Set("Accept-Encoding", "gzip, deflate, br, zstd") // without it, the client decodes gzip
+	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		panic(err)
 	}
 	defer func() { _ = resp.Body.Close() }() // the program ends
+	if resp.StatusCode >= http.StatusBadRequest {
+		_, _ = io.Copy(os.Stderr, resp.Body) // which is short
+	}
 	n, err := io.Copy(io.Discard, resp.Body)
 	_, _ = fmt.Fprintln(os.Stdout, n, err)
 }

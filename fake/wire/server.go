@@ -169,6 +169,10 @@ func (x *exchange) serve(r *http.Request) {
 		x.reject(strict.Unreadable(err))
 		return
 	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		x.reject(strict.Encoded(encoding))
+		return
+	}
 	in := strict.Request{
 		Endpoint: x.Endpoint, Config: &x.server.strict, Session: x.session, Key: credential(x.Provider, r),
 		Answered: x.answeredModels(), Input: x.input, Header: r.Header, Body: body,

@@ -74,6 +74,23 @@ func TestStrictLength(t *testing.T) {
 	}
 }
 
+// A compressed body is rejected, without a violation.
+func TestStrictEncodedBody(t *testing.T) {
+	t.Parallel()
+	for encoding, status := range map[string]int{"br": http.StatusUnsupportedMediaType, "gzip, br": http.StatusUnsupportedMediaType, "identity": http.StatusOK, "": http.StatusOK} {
+		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strictPaths["SO"], strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
+		r.Header.Set("Authorization", "Bearer key")
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Encoding", encoding)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if report := s.Report(); w.Code != status || len(report.Violations) > 0 || (len(report.RejectedRequests) == 0) != (status == http.StatusOK) {
+			t.Errorf("%q: %d %s, report %+v", encoding, w.Code, w.Body, report)
+		}
+	}
+}
+
 // An interrupted body is rejected.
 func TestStrictIncompleteBody(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})

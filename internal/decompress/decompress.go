@@ -24,6 +24,13 @@ var (
 // callers do not close it.
 var ZstdOptions = []zstd.DOption{zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1)}
 
+// MaxHeld returns how many bytes of decompressed data with a compressed size may be held in memory: a small
+// file can decompress to any size. Text is not compressed to less than a hundredth.
+func MaxHeld(compressed int) int {
+	const least, maxRatio = 32 << 20, 100
+	return max(least, maxRatio*compressed)
+}
+
 // NewReader returns a reader of the decompressed content of r. It detects the compression
 // by the first bytes; compressed is false if r is not compressed.
 func NewReader(r io.Reader) (content io.Reader, compressed bool, err error) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -457,5 +458,40 @@ func TestResponsesToOtherRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		isReported(t, name, string(file), c.want)
+	}
+}
+
+// The decoded bodies of a recording have a limit together. Further requests are errors, except small ones and
+// those without an encoding.
+func TestDecodedBodiesLimit(t *testing.T) {
+	const answer = `{"id":"1","choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}`
+	question := func(size int) string {
+		return `{"messages":[{"role":"user","content":"` + strings.Repeat(" ", size) + `hi"}]}`
+	}
+	list := []*recording.Interaction{over("POST", chatURL, question(0), answer)}
+	for _, size := range []int{10 << 20, 10 << 20, 20 << 20, 20 << 20, 0} {
+		x := over("POST", chatURL, pack(t, question(size)), answer)
+		x.Request.Header.Set("Content-Encoding", "gzip")
+		list = append(list, x)
+	}
+	list = append(list, over("POST", chatURL, question(20<<20), answer))
+	for _, processors := range []int{1, 4} {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		src, err := importer.Open("file", bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, list)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for e, err := range src.Exchanges() {
+			switch {
+			case err == nil:
+				got = append(got, e.Number)
+			case !strings.HasSuffix(err.Error(), fmt.Sprintf(": interaction %d: the limit of 32 MiB for decoded bodies of the file is exceeded: record it again without compression", e.Number)):
+				t.Error(err)
+			}
+		}
+		if diff := cmp.Diff([]int{1, 2, 3, 6, 7}, got); diff != "" {
+			t.Errorf("requests that are read (-want +got):\n%s", diff)
+		}
 	}
 }

@@ -90,7 +90,7 @@ type task struct {
 	Exchange
 
 	from  *recording.Interaction
-	err   error // of decode
+	err   error // of decoding
 	asRun bool  // run is wanted
 	run   Run   // of the exchange, if it has a request
 }
@@ -120,8 +120,11 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 		}
 		return number
 	}
+	var all decodedSize
 	for i, x := range s.http.Interactions {
-		e := &task{Exchange: Exchange{Number: next(), Session: x.Session}, from: x, asRun: asRuns}
+		e := &task{Exchange: Exchange{Number: next(), Session: x.Session}, asRun: asRuns}
+		var size int
+		e.from, size, e.err = all.decode(x)
 		if s.http.Lines != nil {
 			e.Line = s.http.Lines[i]
 		}
@@ -129,7 +132,7 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 			s.start(e)
 			give(e)
 		} else {
-			q.Add(len(x.Request.Body)+len(x.Response.Body), func(give func(*task)) {
+			q.Add(size, func(give func(*task)) {
 				s.start(e)
 				give(e)
 			})
@@ -161,7 +164,9 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 func (s *Source) start(e *task) {
 	to, _, _ := strings.Cut(e.from.Request.URL, "?") // a query may have a key
 	e.Title = e.from.Request.Method + " " + to
-	e.err = e.decode(e.from)
+	if e.err == nil {
+		e.err = e.decode(e.from)
+	}
 	s.inspect(e)
 }
 

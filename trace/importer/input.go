@@ -18,19 +18,14 @@ const (
 	bufferSize = 256 << 10 // minimum of memory that is allocated
 )
 
-// A value of a compressed file may have minHeld bytes, and up to maxHeld if it is not
-// compressed to less than 1/maxRatio, as text is not. The size of an uncompressed file
-// bounds what is held of it.
-const (
-	minHeld  = 32 << 20
-	maxHeld  = 256 << 20
-	maxRatio = 100
-)
+// maxHeld limits a value of a compressed file further. The size of an uncompressed file bounds what is held
+// of it.
+const maxHeld = 256 << 20
 
 // heldLimits returns the maximum length of a value in a compressed file of a size, and of a
 // run that is read value by value. The latter grows with the file without a bound.
 func heldLimits(compressed int64) (value, run int) {
-	run = max(minHeld, maxRatio*int(compressed))
+	run = decompress.MaxHeld(int(compressed))
 	return min(maxHeld, run), run
 }
 

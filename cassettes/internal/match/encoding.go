@@ -66,7 +66,7 @@ const maxDecoded = 32 << 20
 
 // Decode decodes the Content-Encoding of a body, up to its end if it is truncated. It
 // leaves the body unchanged if the encoding is unknown or wrong, or if the result exceeds
-// mostPlain bytes.
+// maxDecoded bytes.
 func Decode(h http.Header, body []byte) Decoded {
 	plain := Decoded{Original: body, Plain: body}
 	encoding := ContentEncoding(h)

@@ -98,7 +98,7 @@ type Error struct {
 	Param   string // the position in the request; only OpenAI reports it
 	Code    string
 	Message string
-	Setup   bool // the loop is correct: the script has no response, or the model is unknown
+	Setup   bool // the loop is correct: the script has no response, the model is unknown, or the body is compressed
 }
 
 // reject returns the error of a rule, or one with status 400 if id is empty.
@@ -136,6 +136,11 @@ func Unreadable(err error) *Error {
 		return &Error{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", most.Limit)}
 	}
 	return &Error{Status: http.StatusBadRequest, Message: "the body is incomplete: " + err.Error()}
+}
+
+// Encoded returns the error of a body with a content encoding. Some providers accept it.
+func Encoded(encoding string) *Error {
+	return &Error{Status: http.StatusUnsupportedMediaType, Setup: true, Message: fmt.Sprintf("the content encoding %q is not supported: send the body of the request without it", encoding)}
 }
 
 // Unauthorized returns the error of a wrong or missing credential, or nil. The error
