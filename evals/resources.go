@@ -78,8 +78,8 @@ func tokens(name string, of func(u *llm.Usage) int64) measure {
 func calls(name string, of func(c Calls) int) measure {
 	return measure{name, func(r *Row) (float64, bool) {
 		sum := 0
-		for _, c := range r.Calls.All() {
-			sum += of(c)
+		for _, c := range r.Calls {
+			sum += of(c.Value)
 		}
 		return float64(sum), r.Steps > 0
 	}}

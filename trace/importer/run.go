@@ -298,6 +298,8 @@ func (r *Run) Resources() (s Resources) {
 	return s
 }
 
+var usageMembers = []string{"usage", "totalUsage", "tokenUsage"}
+
 // wrongUsage returns the values that are no counts in the usage that [Run.Resources] reads from Meta.
 func (s *Source) wrongUsage(r *Run) (wrong []*Error) {
 	find := func(place string, usage json.RawMessage) {
@@ -305,16 +307,24 @@ func (s *Source) wrongUsage(r *Run) (wrong []*Error) {
 			wrong = append(wrong, s.errorIn(r, fmt.Errorf(format, args...)))
 		})
 	}
-	for _, name := range []string{"usage", "totalUsage", "tokenUsage"} {
-		find(name, r.Meta[name])
+	for _, name := range usageMembers {
+		if usage := r.Meta[name]; usage != nil {
+			find(name, usage)
+		}
 	}
-	for model, usage := range tree.Members(r.Meta["model_usage"]) {
-		find("model_usage."+model, usage)
+	if r.Meta["model_usage"] != nil {
+		for model, usage := range tree.Members(r.Meta["model_usage"]) {
+			find("model_usage."+model, usage)
+		}
 	}
-	stats := tree.Member(r.Meta["info"], "model_stats")
-	find("info.model_stats", stats)
-	if cost := tree.Member(stats, "instance_cost"); !tree.IsNull(cost) && !isNumber(cost) {
-		wrong = append(wrong, s.errorIn(r, errors.New("info.model_stats.instance_cost: expected a number")))
+	if stats := tree.Member(r.Meta["info"], "model_stats"); stats != nil {
+		find("info.model_stats", stats)
+		if cost := tree.Member(stats, "instance_cost"); !tree.IsNull(cost) && !isNumber(cost) {
+			wrong = append(wrong, s.errorIn(r, errors.New("info.model_stats.instance_cost: expected a number")))
+		}
+	}
+	if r.Meta["steps"] == nil {
+		return wrong
 	}
 	for n, step := range tree.Elements(r.Meta["steps"]) {
 		find(fmt.Sprintf("steps[%d].usage", n), tree.Member(step, "usage"))

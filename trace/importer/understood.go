@@ -20,22 +20,26 @@ import (
 // within results of tools.
 func (s *Source) unknownParts(run string, line int, protocol string, messages []llm.Message) (unknown []*Error) {
 	known := kinds{format: s.Format.Name, protocol: protocol, messages: messages}
+	var at int // the message
+	add := func(format string, args ...any) {
+		e := s.errorAt(line, "", fmt.Errorf(format, args...))
+		e.Place = fmt.Sprintf("message %d of %s", at, run)
+		unknown = append(unknown, e)
+	}
 	for i, m := range messages {
-		add := func(format string, args ...any) {
-			e := s.errorAt(line, "", fmt.Errorf(format, args...))
-			e.Place = fmt.Sprintf("message %d of %s", i, run)
-			unknown = append(unknown, e)
-		}
+		at = i
 		if !slices.Contains(knownRoles, m.Role) {
 			add("the message has the unknown role %q", m.Role)
 		}
-		addMembers(m.Opaque, add)
-		addImages(m.Opaque, add)
-		addRepeated(m, add)
-		addContent(&m, add)
-		if len(m.Parts) == 1 && m.Opaque != nil {
-			if result, ok := m.Parts[0].(llm.ToolResult); ok {
-				addResult(result, m.Opaque, true, add)
+		if m.Opaque != nil {
+			addMembers(m.Opaque, add)
+			addImages(m.Opaque, add)
+			addRepeated(m, add)
+			addContent(&m, add)
+			if len(m.Parts) == 1 {
+				if result, ok := m.Parts[0].(llm.ToolResult); ok {
+					addResult(result, m.Opaque, true, add)
+				}
 			}
 		}
 		known.addParts(m.Parts, "content", add)
@@ -143,6 +147,9 @@ var knownRoles = []llm.Role{llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm
 
 // addMembers adds the members that may be calls or results of tools in an unknown form.
 func addMembers(opaque json.RawMessage, add func(format string, args ...any)) {
+	if opaque == nil {
+		return
+	}
 	for name, value := range unknownMembers(opaque) {
 		switch {
 		case name == "tool_call_chunks" || !message.IsToolMember(name, value):
@@ -181,9 +188,6 @@ func addRepeated(m llm.Message, add func(format string, args ...any)) {
 // addContent adds the members of a message that may be content in an unknown form: of a message without
 // content all of them, because only a response may have nothing but data about it.
 func addContent(m *llm.Message, add func(format string, args ...any)) {
-	if m.Opaque == nil {
-		return
-	}
 	read := func() (text string) {
 		for _, p := range m.Parts {
 			text += textOf(p)

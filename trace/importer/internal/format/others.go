@@ -3,7 +3,6 @@ package format
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +26,14 @@ func (r *Run) ReportOtherMessages(known ...json.RawMessage) {
 		}
 		return read[said(m)]
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Meta)) {
+	var names []string
+	for name, value := range r.Meta {
+		if value[0] == '{' || value[0] == '[' || slices.Contains(callNames, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		value := r.Meta[name]
 		switch {
 		case slices.ContainsFunc(known, func(k json.RawMessage) bool { return bytes.Equal(value, k) }):

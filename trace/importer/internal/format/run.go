@@ -186,6 +186,9 @@ func (r *Run) meta(name string) string { return tree.Scalar(r.Meta[name]) }
 
 // EpochOf returns an integer of 0 or more, or NoEpoch.
 func EpochOf(raw json.RawMessage) int {
+	if raw == nil {
+		return NoEpoch
+	}
 	if n, err := strconv.Atoi(tree.Scalar(raw)); err == nil && n >= 0 {
 		return n
 	}
