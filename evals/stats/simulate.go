@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -242,7 +245,7 @@ func (s *Simulator) Simulate(t DropTest, drop float64, r Resampling) (float64, e
 }
 
 func (s *Simulator) power(t DropTest, drop float64, r Resampling, simulate bool) (float64, error) {
-	draws, rng, err := r.start()
+	draws, _, err := r.start()
 	if err == nil {
 		err = s.possible(t, drop)
 	}
@@ -252,13 +255,25 @@ func (s *Simulator) power(t DropTest, drop float64, r Resampling, simulate bool)
 	if !simulate {
 		return s.normalPower(t, drop), nil
 	}
-	found := 0
-	for range draws {
-		if t.finds(s.draw(t, drop, rng), len(s.cases)) {
-			found++
-		}
+	// Each block of draws has its own random numbers, so that the number of processors changes nothing.
+	const block = 250
+	blocks := (draws + block - 1) / block
+	var next, found atomic.Int64
+	var workers sync.WaitGroup
+	for range min(blocks, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < blocks; i = int(next.Add(1)) - 1 {
+				rng := rand.New(rand.NewPCG(r.Seed, uint64(i)))
+				for range min(block, draws-i*block) {
+					if t.finds(s.draw(t, drop, rng), len(s.cases)) {
+						found.Add(1)
+					}
+				}
+			}
+		})
 	}
-	return float64(found) / float64(draws), nil
+	workers.Wait()
+	return float64(found.Load()) / float64(draws), nil
 }
 
 func (s *Simulator) possible(t DropTest, drop float64) error {
