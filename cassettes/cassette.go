@@ -40,6 +40,9 @@ type Cassette struct {
 	memory    *redact.Memory
 	known     map[int]int   // number of secrets in memory before each interaction
 	parts     tape.PartSize // of long streams
+	// missing is locked while the nearest request is searched, which takes many times the memory of a
+	// large body.
+	missing sync.Mutex
 }
 
 // Open opens a cassette. opts may be nil. The caller must call Close.

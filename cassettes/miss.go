@@ -113,6 +113,8 @@ func writeDifferences(b *strings.Builder, list []recording.Difference) {
 }
 
 func (c *Cassette) miss(session string, r recording.Request) *MissError {
+	c.missing.Lock()
+	defer c.missing.Unlock()
 	clean, _ := c.opts.Scrubbed(&recording.Interaction{Request: r}) // also without keys of known shapes
 	r = clean.Request
 	return &MissError{

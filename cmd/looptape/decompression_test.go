@@ -248,3 +248,16 @@ func TestLongDecodedBodiesInServers(t *testing.T) {
 		})
 	}
 }
+
+// Requests that are not recorded take bounded memory, although they come at the same time.
+func TestConcurrentMisses(t *testing.T) {
+	path := (&compressed{"br", false, longBody(t, "br", false, 8), 1}).cassette(t)
+	request := filepath.Join(t.TempDir(), "body")
+	if err := os.WriteFile(request, longBody(t, "br", false, 7), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := runBounded(t, 1, "replay", "--allow-unused", path, "--", "sh", "-c", `for i in 1 2 3 4 5 6 7 8; do reader br "$0" & done; wait`, request)
+	if n := strings.Count(got, "looptape_miss"); n != 8 {
+		t.Errorf("%d requests are not recorded, want 8: %.2000s", n, got)
+	}
+}
