@@ -32,6 +32,9 @@ func answered(t *testing.T, file string) (lines []string) {
 		lines = append(lines, line)
 	}
 	lines = append(lines, "answer "+run.Answer)
+	for _, expected := range run.Expected.Answers {
+		lines = append(lines, "expected "+expected)
+	}
 	for _, u := range run.Unknown {
 		lines = append(lines, "! "+u.Err.Error())
 	}
@@ -62,6 +65,13 @@ func TestAnswersWithMessages(t *testing.T) {
 		"another answer":        {`{"prompt":[` + question + `,{"role":"assistant","content":"x"}],"answer":[` + called + `]}`, []string{"user q", "assistant x", "answer ", "! the prompt ends with a response, and the calls of the answer are not among its messages"}},
 		"an answer with faults": {`{"prompt":"q","answer":[{"role":"assistant","content":7}]}`, []string{"user q", `assistant [{"role":"assistant","content":7}]`, `answer [{"role":"assistant","content":7}]`, "! the answer has messages that cannot be read: the content is neither a string nor a list of parts at [0].content (byte 32)"}},
 		"calls":                 {`{"prompt":"q","answer":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`, []string{"user q", "assistant call a", `answer [{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]`}},
+		"a text to messages":    {`{"messages":[` + question + `],"response":"2","expected":"3"}`, []string{"user q", "assistant 2", "answer 2", "expected 3"}},
+		"a text to a response":  {`{"messages":[` + question + `,{"role":"assistant","content":"it is 2"}],"output":"2"}`, []string{"user q", "assistant it is 2", "answer 2"}},
+		"and a reference":       {`{"prompt":"q","answer":"t","completion":"a","reward":0}`, []string{"user q", "assistant a", "answer a", "expected t"}},
+		"messages, a reference": {`{"prompt":[` + question + `],"completion":[{"role":"assistant","content":"a"}],"answer":5}`, []string{"user q", "assistant a", "answer a", "expected 5"}},
+		"two other answers": {`{"prompt":"q","answer":"t","output":"a","response":"b","completion":"a","expected":"t"}`,
+			[]string{"user q", "assistant a", "answer a", "expected t", "! the row has another answer, and this one is not read", "! the row has another answer, and this one is not read"}},
+		"a text and a response": {`{"messages":[` + question + `],"completion":"a","response":{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}}`, []string{"user q", "assistant a", "answer a"}},
 		"other values":          {`{"prompt":"q","answer":{"x":[1]}}`, []string{"user q", `assistant {"x":[1]}`, `answer {"x":[1]}`}},
 	} {
 		if diff := cmp.Diff(c.want, answered(t, c.file)); diff != "" {

@@ -29,9 +29,9 @@ type Mapping struct {
 	// messages, prompt, question or input.
 	Prompt string
 	// Expected is the expected answer, or a list of acceptable ones; usually expected, target,
-	// ideal or reference.
+	// ideal or reference, or answer in a row that has an answer under another name.
 	Expected string
-	// Answer is the answer of the run; usually answer, output, completion or response.
+	// Answer is the answer of the run; usually output, completion, response or answer.
 	Answer string
 	// Scores are numbers and booleans, and the strings that Inspect has for them (C, I, P, N,
 	// yes, no), by the name of the score; usually reward and score. A row without a value has
@@ -128,10 +128,9 @@ func (w *walker) fill(run *format.Run) error {
 	if r.scores != nil {
 		run.Scores = w.scores(run)
 	}
-	expected := format.Value(row, r.expected, format.ExpectedNames)
+	expected, answer := run.Outcome(r.expected, r.answer)
 	run.Expected = format.ExpectedOf(expected)
 	run.Ask(format.Value(row, r.prompt, format.PromptNames))
-	answer := format.Value(row, r.answer, format.AnswerNames)
 	run.Reply(answer)
 	run.ReportOtherMessages(expected, answer)
 	return nil

@@ -64,10 +64,16 @@ func Messages(d *jsonio.Dec, run *Run) {
 			prompt.Add("system", system)
 			run.reportSystem("", prompt.JSON())
 		}
-		run.Expected.Calls = actions(run.Meta["info"])
 		run.reader = &reader
 		run.Protocol = reader.Protocol
-		if answer := Value(run.Meta, nil, AnswerNames); !run.isAnswered() && len(answer) > 0 && (answer[0] == '{' || answer[0] == '[') {
+		expected, answer := run.Outcome(nil, nil)
+		run.Expected = ExpectedOf(expected)
+		run.Expected.Calls = actions(run.Meta["info"])
+		switch {
+		case answer == nil:
+		case !isObject(answer) && !isArray(answer):
+			run.Reply(answer)
+		case !run.isAnswered():
 			run.replyMessages(answer)
 		}
 		run.ReportOtherMessages()

@@ -3,6 +3,8 @@ package format
 import (
 	"encoding/json"
 
+	"github.com/looptape/looptape/trace/importer/internal/body"
+	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -10,7 +12,7 @@ import (
 var (
 	PromptNames   = []string{"messages", "prompt", "question", "input"}
 	ExpectedNames = []string{"expected", "target", "ideal", "reference"}
-	AnswerNames   = []string{"answer", "output", "completion", "response"}
+	AnswerNames   = []string{"output", "completion", "response", "answer"}
 )
 
 // SniffRows recognizes rows that have a prompt, and an answer or an expected answer, under
@@ -31,4 +33,28 @@ func Value(row map[string]json.RawMessage, p *tree.Pointer, names []string) json
 		}
 	}
 	return nil
+}
+
+// Outcome returns the expected answer and the answer in a row, or in an object with messages. Nil pointers mean
+// the usual names. The member answer is the expected answer of a row that has an answer under another name and no
+// expected one, as in records of training. Outcome reports answers under other names, which are not read.
+func (r *Run) Outcome(expectedAt, answerAt *tree.Pointer) (expected, answer json.RawMessage) {
+	expected, answer = Value(r.Meta, expectedAt, ExpectedNames), Value(r.Meta, answerAt, AnswerNames)
+	if answerAt != nil {
+		return expected, answer
+	}
+	for _, name := range AnswerNames {
+		other := r.Meta[name]
+		switch text := tree.String(other); {
+		case message.IsEmpty(other) || text == tree.String(answer) || text == tree.String(expected) && expectedAt != nil:
+		case name == "answer" && expected == nil && expectedAt == nil:
+			expected = other
+		case isMessage(other) || isMessage(tree.Element(other, "0")): // see ReportOtherMessages
+		default:
+			if response, err := body.Response(other); response == nil || err != nil || response.Message().Text() != tree.String(answer) || len(response.Calls()) > 0 {
+				r.ReportUnknown(name, "the row has another answer, and this one is not read")
+			}
+		}
+	}
+	return expected, answer
 }
