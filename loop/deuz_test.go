@@ -42,6 +42,7 @@ var deuzTests = []struct {
 	{"DZ-17", testDeuzSteps},
 	{"DZ-18", testDeuzResults},
 	{"DZ-19", testDeuzResults},
+	{"DZ-21", testDeuzFinishReasons},
 	{"DZ-22", testDeuzMessages},
 	{"DZ-23", testDeuzMessages},
 	{"DZ-24", testDeuzPending},
@@ -349,6 +350,38 @@ func testDeuzSteps(t *testing.T) {
 	pause := fake.Response{Text: "x", FinishReason: llm.FinishPause}
 	if res, _ := mustRun(t, model(pause, text("y")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})); res.Steps[1].Type != "tool-result" {
 		t.Errorf("the step after one without results has the type %q", res.Steps[1].Type)
+	}
+}
+
+// The step records and their JSON contain the finish reasons as reported, also if these contradict the responses.
+func testDeuzFinishReasons(t *testing.T) {
+	for _, reasons := range [][]llm.FinishReason{
+		{llm.FinishStop, llm.FinishToolCalls}, {llm.FinishToolCalls, llm.FinishStop}, {llm.FinishContentFilter, llm.FinishLength}, {llm.FinishUnknown, llm.FinishRefusal},
+	} {
+		responses := []fake.Response{calls("a"), text("y")}
+		for i := range responses {
+			responses[i].FinishReason = reasons[i]
+		}
+		res, _ := mustRun(t, model(responses...), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
+		got := []llm.FinishReason{res.Steps[0].FinishReason, res.Steps[1].FinishReason}
+		if diff := cmp.Diff(reasons, got); diff != "" || res.FinishReason != reasons[1] {
+			t.Errorf("the finish reason of the run is %q; those of the steps (-want +got):\n%s", res.FinishReason, diff)
+		}
+		data, err := json.Marshal(&deuz.Result{Result: res})
+		var record struct {
+			Steps []struct{ FinishReason llm.FinishReason }
+		}
+		if err == nil {
+			err = json.Unmarshal(data, &record)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range record.Steps {
+			if s.FinishReason != reasons[i] {
+				t.Errorf("step %d of the JSON has the finish reason %q, want %q", i, s.FinishReason, reasons[i])
+			}
+		}
 	}
 }
 
