@@ -8,7 +8,7 @@ import (
 
 // labeled returns the values that words of text, Markdown, HTML or a command line name as secrets: in
 // quotes after the name, in the next cell of a table, after a name in bold, in an input or meta element,
-// and after a flag. Since such names also occur in other text, only a value that can be a secret counts.
+// after a flag, in code, and where a command or a file format has a password. Since such names also occur in other text, only a value that can be a secret counts.
 func (o *Rules) labeled(text string) (parts []part) {
 	add := func(name string, from, to int) {
 		if s := min(o.secrecy(kindBody, name), secretIfLikely); s >= secretIfStrong && s.covers(text[from:to]) && !isLabel(text[from:to]) {
@@ -16,11 +16,21 @@ func (o *Rules) labeled(text string) (parts []part) {
 		}
 	}
 	for _, l := range labels {
-		if !strings.Contains(text, l.sign) {
+		if !slices.ContainsFunc(l.signs, func(sign string) bool { return strings.Contains(text, sign) }) {
 			continue
 		}
 		for _, at := range l.pattern.FindAllStringSubmatchIndex(text, -1) {
-			add(lastWords(text[at[2]:at[3]]), at[4], at[5])
+			from, to := at[len(at)-2], at[len(at)-1]
+			switch l.name {
+			case "":
+				add(lastWords(text[at[2]:at[3]]), from, to)
+			case "cookie":
+				for _, p := range cookies(text[from:to]) {
+					add(l.name, from+p.from, from+p.to)
+				}
+			default:
+				add(l.name, from, to)
+			}
 		}
 	}
 	for at := 0; ; {
@@ -43,15 +53,47 @@ func (o *Rules) labeled(text string) (parts []part) {
 	return parts
 }
 
-// labels are patterns with a name and a value, and what each match contains.
+// labels are patterns for a value, which is their last group. Its name is the first group if there is no
+// fixed one. Each match contains one of the signs.
 var labels = []struct {
-	sign    string
+	signs   []string
+	name    string
 	pattern *regexp.Regexp
 }{
-	{"**", regexp.MustCompile("\\*\\*([A-Za-z][\\w -]{1,40}):?\\*\\*:? +`?([^\\s`|]+)")},
-	{" provided: ", regexp.MustCompile(`([A-Za-z][\w -]{1,40}) provided: ([^\s"']*[^\s"'.,;])`)},
-	{"--", regexp.MustCompile(`--([A-Za-z][\w-]{1,40}) +["']?([^\s"'<>]+)`)},
-	{"<t", regexp.MustCompile(`<t[dh][^<>]*>\s*([A-Za-z][\w -]{1,40}):?\s*</t[dh]>\s*<td[^<>]*>\s*(?:<code>)?([^\s<>]+)`)},
+	{[]string{"**"}, "", regexp.MustCompile("\\*\\*([A-Za-z][\\w -]{1,40}):?\\*\\*:? +`?([^\\s`|]+)")},
+	{[]string{" provided: "}, "", regexp.MustCompile(`([A-Za-z][\w -]{1,40}) provided: ([^\s"']*[^\s"'.,;])`)},
+	{[]string{"--"}, "", regexp.MustCompile(`--([A-Za-z][\w-]{1,40}) +["']?([^\s"'<>]+)`)},
+	{[]string{"<t"}, "", regexp.MustCompile(`<t[dh][^<>]*>\s*([A-Za-z][\w -]{1,40}):?\s*</t[dh]>\s*<td[^<>]*>\s*(?:<code>)?([^\s<>]+)`)},
+	// Code: apiKey := "VALUE", 'password' => 'VALUE', and values in backquotes.
+	{[]string{":=", "=>", "= `", "=`", ": `"}, "", regexp.MustCompile("([\\w-]+)[\"'\\]\\\\]*\\s*(?:(?::=|=>)\\s*\\\\*[\"'`]|[=:]\\s*`)([^\"'`\\\\\n]+)")},
+	// Code: define('DB_PASSWORD', 'VALUE'), setProperty("password", "VALUE").
+	{[]string{`("`, `('`, `( "`, `( '`, `(\"`}, "", regexp.MustCompile(`\(\s*\\*["']([\w.-]+)\\*["']\s*,\s*\\*["']([^"'\\\n]+)`)},
+	// Shells and Docker files.
+	{[]string{"ENV ", "setx ", "set -", "setenv "}, "", regexp.MustCompile(`(?:^|[\s;&"'` + "`" + `]|\\n)(?:ENV|setx(?: +/\w)?|set +-\w*x\w*|setenv) +([A-Za-z_]\w*) +` + labeledValue)},
+	// netrc, in one line or in several.
+	{[]string{"password"}, "password", regexp.MustCompile(`\b(?:machine|login|account)` + labelGap + `\S+` + labelGap + `password` + labelGap + labeledValue)},
+	// pgpass: host, port, database, user and password.
+	{[]string{":5432:", ":5433:", ":6432:", ":*:"}, "password", regexp.MustCompile(`(?m)^(?:[\w.-]*[A-Za-z][\w.-]*|[\d.]+|\*):(?:\d{4,5}|\*):(?:[A-Za-z_][\w-]*|\*):(?:[A-Za-z_][\w.-]*|\*):([^\s:"']+)$`)},
+	// Data sources: ann:VALUE@tcp(host:3306)/name, jdbc:oracle:thin:ann/VALUE@host.
+	{[]string{"@tcp(", "@unix("}, "password", regexp.MustCompile(`[\w.-]+:([^\s"'` + "`" + `]+)@(?:tcp|unix)\(`)},
+	{[]string{"jdbc:oracle:"}, "password", regexp.MustCompile(`jdbc:oracle:\w+:[^/\s"']+/([^\s"'` + "`" + `]+)@`)},
+	// SQL.
+	{[]string{"IDENTIFIED", "identified"}, "password", regexp.MustCompile(`(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+\\*["']([^\s"'\\]+)`)},
+	// Options of commands.
+	{[]string{"curl", "http"}, "password", commandOption(`curl|https?`, `(?:-[uUa]|--(?:proxy-)?user|--auth)[ =]*\\*["']?[^\s"':]+:([^\s"'\\]+)`)},
+	{[]string{"curl"}, "cookie", commandOption(`curl`, `(?:-b|--cookie)[ =]*\\*["']?([^"'\\\n]+=[^"'\\\s]+)`)},
+	{[]string{"mysql", "mariadb"}, "password", commandOption(`mysql\w*|mariadb[\w-]*`, `-p`+labeledValue)},
+	{[]string{"sshpass"}, "password", commandOption(`sshpass`, `-p *`+labeledValue)},
+}
+
+const (
+	labelGap     = `(?:\s|\\[nrt])+`
+	labeledValue = `\\*["']?([^\s"'\\]+)`
+)
+
+// commandOption returns the pattern of an option of these commands.
+func commandOption(commands, option string) *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:` + commands + `)\b(?:[^\n;|]|\\\n)*?\s` + option)
 }
 
 // quotedValue returns the value after a quote or the start of a cell at this place of text, and the

@@ -15,9 +15,10 @@ var (
 	secretEnds = endingsOf(
 		"authorization", "password", "passwd", "passphrase", "apikey", "secret", "secretkey", "accesskey", "accesskeyid", "subscriptionkey",
 		"privatekey", "accesstoken", "apitoken", "authtoken", "bearertoken", "refreshtoken", "securitytoken", "sessiontoken", "idtoken", "clientassertion", "cookie", "fastlykey",
+		"phpsessid", "jsessionid", "connect.sid",
 	)
 	// Only headers.
-	secretHeaderEnds = endingsOf("token", "functionskey", "authkey", "applicationkey", "auth", "cookie2")
+	secretHeaderEnds = endingsOf("token", "functionskey", "authkey", "applicationkey", "auth", "authentication", "cookie2")
 	// Only queries and forms, and only the whole name.
 	secretQueries = []string{"key", "token", "sig", "signature", "xamzsignature", "xamzcredential", "xgoogsignature", "xgoogcredential", "pwd", "auth", "jwt", "assertion"}
 
@@ -137,6 +138,9 @@ func (o *Rules) isSecret(p *place, text string) bool {
 	}
 	if p.at != nil && strings.EqualFold(p.name, "value") && p.at.named != "" {
 		s = max(s, o.secrecy(p.kind, p.at.named))
+	}
+	if p.kind == kindBody && p.at != nil && p.at.below > s && !isOrdinary(text) && !isDescribing(p.name) && !hasName(slices.Concat(publicMembers, o.NotSecret), plainName(name)) {
+		s = p.at.below
 	}
 	if p.at != nil && leadsTo(o.Secret, p) {
 		return true

@@ -92,7 +92,7 @@ func tellingSecrecy(name, plain string) secrecy {
 		return secretNever
 	}
 	words := nameWords(name)
-	if len(words) == 0 || slices.Contains(describing, words[len(words)-1]) && !slices.Contains(words, "session") {
+	if len(words) == 0 || isDescribing(name) && !slices.Contains(words, "session") {
 		return secretNever
 	}
 	found := secretNever
@@ -107,6 +107,34 @@ func tellingSecrecy(name, plain string) secrecy {
 		found = joinedSecrecy(words[0])
 	}
 	return found
+}
+
+// isDescribing reports whether the last word of a name describes a secret, and is none.
+func isDescribing(name string) bool {
+	words := nameWords(name)
+	return len(words) > 0 && slices.Contains(describing, words[len(words)-1])
+}
+
+// collections are the names of arrays and objects whose texts are secrets, with the least secrecy of
+// these. In a JSON Schema they are names of properties.
+var collections = map[string]secrecy{
+	"secrets": secretIfLikely, "passwords": secretIfLikely, "credentials": secretIfLikely, "creds": secretIfLikely,
+	"apikeys": secretIfLikely, "cookies": secretIfLikely, "tokens": secretIfRandom,
+}
+
+// publicMembers are the names of members of such an object that are no secrets.
+var publicMembers = []string{"user", "username", "userid", "login", "email", "mail", "account", "host", "hostname", "server", "region", "service", "model"}
+
+// collectionOf returns the secrecy of the texts in a new array or object of n.
+func (o *Rules) collectionOf(n *node, name string) secrecy {
+	if len(name) < len("creds") || len(name) > len("credentials") || n.name == "properties" {
+		return n.below
+	}
+	plain := plainName(name)
+	if hasName(o.NotSecret, plain) {
+		return secretNever
+	}
+	return max(n.below, collections[plain])
 }
 
 func wordSecrecy(before, w string) secrecy {

@@ -253,10 +253,11 @@ type node struct {
 	// named is the value of the member name or key. It names the member value.
 	named string
 
-	key   string // the current member
-	count int    // the current element
-	kind  byte   // { or [, or 0 for text
-	value bool   // the name of the current member was read
+	key   string  // the current member
+	count int     // the current element
+	kind  byte    // { or [, or 0 for text
+	below secrecy // of the texts in it, by the name of a collection
+	value bool    // the name of the current member was read
 }
 
 func (n *node) child() string {
@@ -273,7 +274,8 @@ func (w *walker) json(text string, p *place) string {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '{', '[':
-			f = w.node(node{up: f, name: f.child(), kind: c})
+			name := f.child()
+			f = w.node(node{up: f, name: name, kind: c, below: w.o.collectionOf(f, name)})
 		case '}', ']':
 			f = f.up
 		case ',':
