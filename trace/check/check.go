@@ -245,6 +245,9 @@ type List struct {
 	// then of the same response; in a list of items that is unknown. In Messages, the message is then not joined with
 	// the one before it.
 	Response bool
+	// Accepted is true if the provider accepted the request, or if its own rules are checked elsewhere: a fault that
+	// other servers with the same protocol accept is then not reported.
+	Accepted bool
 	// Required reports whether the provider rejects a request without the opaque data of a part
 	// of the response; see [List.Follow]. nil means that it requires none.
 	Required func(llm.Part) bool
@@ -285,6 +288,7 @@ func (l *List) add(m llm.Message) {
 		l.sink.reportFault(faultNoParts, "message %d has no content", l.list.n)
 	}
 	l.list.add(&l.sink, m)
+	l.addEmpty(m)
 	l.addServerCalls(m)
 	l.sink.event++
 }

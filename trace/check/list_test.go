@@ -79,6 +79,10 @@ func TestMessages(t *testing.T) {
 		{"a compaction only", []llm.Message{{Role: llm.RoleAssistant, Opaque: json.RawMessage(`{"anthropic":{"compaction":"c"}}`)}, llm.User("a")}, nil},
 		{"a list only", []llm.Message{{Role: llm.RoleAssistant, Opaque: json.RawMessage(`["id"]`)}, llm.User("a")}, nil},
 		{"empty reasoning", []llm.Message{llm.Assistant(llm.Reasoning{})}, nil},
+		{"a result without content, in its own data", []llm.Message{llm.Assistant(c1), llm.ToolResults(llm.ToolResult{ID: "c1", Opaque: json.RawMessage(`{"content":null}`)})}, []string{"INV-24 1"}},
+		{"a result without content, in the data of the message", []llm.Message{llm.Assistant(c1), {Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{ID: "c1"}}, Opaque: json.RawMessage(`{"role":"function","content":null}`)}}, []string{"INV-24 1"}},
+		{"a result with other content", []llm.Message{llm.Assistant(c1), llm.ToolResults(llm.ToolResult{ID: "c1", Opaque: json.RawMessage(`{"content":null,"output":"x"}`)})}, nil},
+		{"an empty result", []llm.Message{llm.Assistant(c1), llm.ToolResults(llm.ToolResult{ID: "c1", Opaque: json.RawMessage(`{"id":"m"}`)}), llm.User("")}, nil},
 		{"no results", []llm.Message{llm.ToolResults()}, []string{"INV-24 0"}},
 		{"text among results", []llm.Message{llm.Assistant(c1), {Role: llm.RoleTool, Parts: []llm.Part{good("c1"), text("x")}}}, []string{"INV-24 1"}},
 		{"result of the user", []llm.Message{llm.Assistant(c1), {Role: llm.RoleUser, Parts: []llm.Part{good("c1"), text("x")}}}, []string{"INV-24 1"}},
@@ -304,6 +308,38 @@ func TestListLevels(t *testing.T) {
 	}
 }
 
+// Anthropic and Bedrock reject an empty text beside other parts. Nothing shows that a last message of the assistant was
+// sent, and servers with the same protocol accept such texts.
+func TestEmptyTextBesideOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		list    []llm.Message
+		want    int // violations
+		request bool
+	}{
+		"before a call":             {[]llm.Message{llm.User("a"), llm.Assistant(text(""), c1), llm.ToolResults(good("c1"))}, 1, false},
+		"before a call, at the end": {[]llm.Message{llm.User("a"), llm.Assistant(text(""), c1)}, 0, false},
+		"after reasoning, sent":     {[]llm.Message{llm.User("a"), llm.Assistant(llm.Reasoning{Text: "r"}, text(""))}, 1, true},
+		"after a result":            {[]llm.Message{llm.Assistant(c1), llm.ToolResults(good("c1")), llm.User("")}, 1, false},
+		"two of them":               {[]llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{text(""), text("a"), text("")}}}, 1, true},
+		"a cached one":              {[]llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{text("a"), llm.Text{Opaque: json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)}}}}, 1, true},
+		"in a result":               {[]llm.Message{llm.Assistant(c1), llm.ToolResults(llm.ToolResult{ID: "c1", Content: []llm.Part{text("")}})}, 0, true},
+	} {
+		for protocol, isReported := range map[string]bool{"": false, "openai-chat": false, "openai-responses": false, "gemini": false, "ollama-chat": false, "anthropic-messages": true, "bedrock-converse": true} {
+			for _, accepted := range []bool{false, true} {
+				list := check.List{Protocol: protocol, Request: c.request, Accepted: accepted}
+				list.Add(c.list...)
+				want := 0
+				if isReported && !accepted {
+					want = c.want
+				}
+				if found := list.Done(); len(found) != want || want > 0 && (found[0].Invariant != "INV-24" || found[0].Note) {
+					t.Errorf("%s, protocol %q, accepted %v: violations %v, want %d errors of INV-24", name, protocol, accepted, found, want)
+				}
+			}
+		}
+	}
+}
+
 // Messages of the assistant that Anthropic joins begin a new order of results.
 func TestOrderAfterJoinedText(t *testing.T) {
 	list := check.List{Protocol: "anthropic-messages"}
@@ -349,7 +385,7 @@ func TestFaultsThatListsShow(t *testing.T) {
 	for _, i := range check.Catalog() {
 		for _, f := range i.Faults {
 			needsResponse := i.ID == "INV-05" || i.ID == "INV-22" || strings.Contains(f.Description, "a response that is sent back")
-			isOther := strings.Contains(f.Description, "(Responses) or") || strings.Contains(f.Description, "Anthropic's server") || strings.HasPrefix(f.Description, "a request without messages")
+			isOther := strings.Contains(f.Description, "(Responses) or") || strings.Contains(f.Description, "an empty text beside") || strings.Contains(f.Description, "Anthropic's server") || strings.HasPrefix(f.Description, "a request without messages")
 			if got, want := f.IsReported(""), !needsResponse && !isOther; got != want {
 				t.Errorf("%s, %s, in a list: reported %v, want %v", i.ID, f.Description, got, want)
 			}

@@ -58,6 +58,40 @@ func empty(m llm.Message) bool {
 	})
 }
 
+// addEmpty reports a result without content, and an empty text in a message that has other parts or is not of the
+// assistant, if the provider rejects it.
+func (l *List) addEmpty(m llm.Message) {
+	n := l.list.n - 1
+	for i, p := range m.Parts {
+		switch p := p.(type) {
+		case llm.ToolResult:
+			if m.Role == llm.RoleTool && len(p.Content) == 0 && (isWithoutContent(p.Opaque) || isWithoutContent(m.Opaque)) {
+				l.sink.reportFault(faultNoOutput, "message %d has no content: its result is null or missing", n)
+			}
+		case llm.Text:
+			isBlank := p.Text == "" && !isContent(p.Opaque) && !(m.Role == llm.RoleAssistant && empty(m))
+			if isBlank && !l.list.unsent && !l.Accepted && faultBlank.IsReported(l.Protocol) {
+				l.sink.reportFault(faultBlank, "message %d has an empty text on part %d", n, i)
+				return
+			}
+		}
+	}
+}
+
+// isWithoutContent reports whether opaque data shows that the content of a result is null or missing, as package
+// importer notes it, and has no other content.
+func isWithoutContent(opaque json.RawMessage) bool {
+	if opaque == nil || isContent(opaque) {
+		return false
+	}
+	d := jsonio.NewDec(jsonio.View(opaque))
+	found := false
+	for name := range d.Members() {
+		found = d.Raw() == "null" && name == "content" || found
+	}
+	return found
+}
+
 // emptyMembers are members of a message or a text that are not content, whatever their values are.
 var emptyMembers = []string{
 	"cache_control", "cachePoint", "created_at", "createdAt", "finish_reason", "id", "model", "name", "object", "phase", "role", "status",

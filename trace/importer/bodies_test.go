@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -390,4 +392,58 @@ func TestBatches(t *testing.T) {
 	if diff := cmp.Diff(want, texts(failed)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
+}
+
+// A body or a list of messages shows content that providers reject: the codecs read it as they read other content.
+func TestRejectedContent(t *testing.T) {
+	const (
+		chat   = `[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c"%s}]`
+		old    = `[{"role":"user","content":"q"},{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},{"role":"function","name":"f"%s}]`
+		items  = `[{"role":"user","content":"q"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c"%s}]`
+		claude = `[{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":[{"type":"text","text":"%s"},{"type":"tool_use","id":"c","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":""}]}]`
+		nova   = `[{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"text":"%s"},{"toolUse":{"toolUseId":"c","name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"c","content":[]}}]}]`
+	)
+	for _, c := range []struct {
+		list, body string
+		accepted   []string
+		rejected   map[string]string // and the violation
+	}{
+		{chat, `{"model":"m","messages":%s}`, []string{`,"content":""`, `,"content":[]`, `,"content":"a"`, `,"output":"a"`}, map[string]string{`,"content":null`: "INV-24 false 2", ``: "INV-24 false 2"}},
+		{chat, `{"model":"m","keep_alive":1,"messages":%s}`, []string{`,"content":""`}, map[string]string{`,"content":null`: "INV-24 true 2"}},
+		{old, `{"model":"m","messages":%s}`, []string{`,"content":""`}, map[string]string{`,"content":null`: "INV-24 false 2", ``: "INV-24 false 2"}},
+		{items, `{"model":"m","input":%s}`, []string{`,"output":""`, `,"output":[]`, `,"output":"a"`}, map[string]string{`,"output":null,"id":"fc_1"`: "INV-24 false 2", ``: "INV-24 false 2"}},
+		{claude, `{"model":"m","max_tokens":9,"messages":%s}`, []string{"a"}, map[string]string{"": "INV-24 false 1"}},
+		{claude, `{"model":"m","max_tokens":9,"system":"s","messages":%s}`, []string{"a"}, map[string]string{"": "INV-24 false 2"}},
+		{nova, `{"modelId":"m","messages":%s}`, []string{"a"}, map[string]string{"": "INV-24 false 1"}},
+	} {
+		want := maps.Clone(c.rejected)
+		for _, content := range c.accepted {
+			want[content] = ""
+		}
+		for content, want := range want {
+			list := fmt.Sprintf(c.list, content)
+			bodies := []string{fmt.Sprintf(c.body, list)}
+			if !strings.Contains(c.body, "system") && !strings.Contains(c.body, "keep_alive") {
+				bodies = append(bodies, list)
+			}
+			for _, in := range bodies {
+				if got := violationsOf(t, in); got != want {
+					t.Errorf("%s\nviolations %q, want %q", in, got, want)
+				}
+			}
+		}
+	}
+}
+
+// violationsOf returns the violations of the only run of a file: the invariant, whether it is a note, and the message.
+func violationsOf(t *testing.T, in string) string {
+	t.Helper()
+	run := onlyRun(t, in)
+	list := check.List{Protocol: run.Protocol, Request: run.Sent, Response: run.Response}
+	list.Add(run.Messages...)
+	var got []string
+	for _, v := range list.Done() {
+		got = append(got, fmt.Sprint(v.Invariant, " ", v.Note, " ", v.Event))
+	}
+	return strings.Join(got, ", ")
 }

@@ -118,7 +118,7 @@ func TestMessages(t *testing.T) {
 			`{"role":"tool","tool_call_id":"a","name":"f","content":"ok"},{"role":"tool","tool_call_id":null,"content":null,"x":"y"},{"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"t"}]}`,
 			[]llm.Message{
 				llm.ToolResults(llm.ToolResult{ID: "a", Name: "f", Content: text("ok")}),
-				{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{}}, Opaque: raw(`{"x":"y"}`)},
+				{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{}}, Opaque: raw(`{"x":"y","content":null}`)},
 				llm.ToolResults(llm.ToolResult{ID: "b", Content: text("t")}),
 			},
 		},

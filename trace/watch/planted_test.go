@@ -227,7 +227,7 @@ func plantAll(t *testing.T, path string, counts map[string]int) {
 	var list []watch.Interaction
 	for x, err := range src.Exchanges() {
 		if err == nil && x.Request != nil {
-			list = append(list, watch.Interaction{Number: x.Number, Protocol: x.Protocol, Request: x.Request, Response: x.Response, Body: x.Body, RequestBody: x.RequestBody})
+			list = append(list, watch.Interaction{Number: x.Number, Protocol: x.Protocol, Request: x.Request, Response: x.Response, Accepted: x.Accepted, Body: x.Body, RequestBody: x.RequestBody})
 		}
 	}
 	if len(list) < 2 || !slices.Contains(allProtocols, list[len(list)-1].Protocol.Name()) {

@@ -47,6 +47,7 @@ type Interaction struct {
 	Protocol protocol.Protocol
 	Request  *llm.Request
 	Response *llm.Response // nil if unknown
+	Accepted bool          // the provider accepted the request
 	// Body is the body of the response as the client received it; nil if unknown. A client may
 	// send data back that a later event of a stream replaces.
 	Body []byte
@@ -58,6 +59,9 @@ type Interaction struct {
 	Rejected []check.Violation
 }
 
+// isUnknown reports whether the request was not accepted, and no rule of the provider shows why.
+func (x *Interaction) isUnknown() bool { return !x.Accepted && len(x.Rejected) == 0 }
+
 // Add checks the next request. It returns an error if a part of the conversation is not in the
 // recording; then only the other messages were checked, without results whose calls may be in that part.
 func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
@@ -65,7 +69,7 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 	if err != nil {
 		return r.addPart(x), err
 	}
-	q := &Request{Protocol: x.Protocol, Number: x.Number, Session: x.Session, Model: req.Model, Request: req, replaced: replacesSignatures(x.RequestBody), recorded: true}
+	q := &Request{Protocol: x.Protocol, Number: x.Number, Session: x.Session, Model: req.Model, Request: req, replaced: replacesSignatures(x.RequestBody), recorded: true, unknown: x.isUnknown()}
 	c, found, _ := r.monitor.add(q, (*check.List).Sent)
 	if prompt := req.Extra["prompt"]; len(req.Messages) == 0 && len(prompt) > 0 && string(prompt) != "null" {
 		found = nil // the provider stores the messages
@@ -92,7 +96,7 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 // that is not there.
 func (r *Recording) addPart(x Interaction) (found []check.Violation) {
 	calls := map[string]bool{}
-	list := check.List{Protocol: x.Protocol.Name()}
+	list := check.List{Protocol: x.Protocol.Name(), Accepted: !x.isUnknown()}
 	var messages []llm.Message
 	for _, m := range x.Request.Messages {
 		for _, call := range m.Calls() {

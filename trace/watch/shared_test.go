@@ -68,7 +68,7 @@ func (f *counts) add(t *testing.T, path string) {
 		if x.Request == nil {
 			continue
 		}
-		found, err := r.Add(watch.Interaction{Number: x.Number, Protocol: x.Protocol, Request: x.Request, Response: x.Response})
+		found, err := r.Add(watch.Interaction{Number: x.Number, Protocol: x.Protocol, Request: x.Request, Response: x.Response, Accepted: x.Accepted})
 		if err != nil {
 			t.Error(err)
 		}

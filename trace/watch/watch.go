@@ -57,6 +57,7 @@ type Request struct {
 
 	replaced bool // values replace signatures of Gemini
 	recorded bool // the history may have been replaced on purpose; see isChange
+	unknown  bool // recorded and not accepted, and no rule of the provider shows why
 }
 
 func (q *Request) key() string { return cmp.Or(q.Session, q.Model) }
@@ -202,7 +203,7 @@ func (w *Monitor) add(q *Request, done func(*check.List) []check.Violation) (c *
 }
 
 func (q *Request) list() *check.List {
-	return &check.List{Run: q.name(), Protocol: q.Protocol.Name()}
+	return &check.List{Run: q.name(), Protocol: q.Protocol.Name(), Accepted: !q.unknown}
 }
 
 // follow compares the messages after the known ones with the responses to these. A client may

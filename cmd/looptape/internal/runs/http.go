@@ -70,7 +70,7 @@ func (r *report) http(src *importer.Source, name, prefix string) {
 		}
 		rejected := rejections(&x)
 		found, err := rec.Add(watch.Interaction{
-			Number: x.Number, Session: x.Session, Protocol: x.Protocol, Request: x.Request, Response: x.Response, Body: x.Body, RequestBody: x.RequestBody,
+			Number: x.Number, Session: x.Session, Protocol: x.Protocol, Request: x.Request, Response: x.Response, Accepted: x.Accepted, Body: x.Body, RequestBody: x.RequestBody,
 			Rejected: rejected,
 		})
 		if x.Incomplete != nil {

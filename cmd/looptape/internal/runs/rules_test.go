@@ -184,6 +184,22 @@ func TestRejections(t *testing.T) {
 	}
 }
 
+// TestEmptyTextOfBedrock checks that an empty text is an error unless the response shows that it was accepted. No rule
+// of serve is of Bedrock.
+func TestEmptyTextOfBedrock(t *testing.T) {
+	const request = `{"messages":[{"role":"user","content":[{"text":"hi"},{"text":""}]}]}`
+	for status, want := range map[int]int{200: 0, 400: 1, 0: 1} {
+		x := exchange{URL: "https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.nova-lite-v1%3A0/converse", Request: request, Status: status, Response: `{"message":"no"}`}
+		if status == http.StatusOK {
+			x.Response = `{"output":{"message":{"role":"assistant","content":[{"text":"ok"}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1}}`
+		}
+		r := checkHAR(t, []exchange{x})
+		if len(r.Violations) != want || want > 0 && (r.Violations[0].Invariant != "INV-24" || r.Violations[0].Level != "error") {
+			t.Errorf("status %d: violations %v, want %d errors of INV-24", status, r.Violations, want)
+		}
+	}
+}
+
 // TestRulesAcceptRecorded checks the rules with the requests of all recordings of others that the
 // provider accepted: no rule rejects one, except for servers that accept more than the provider
 // whose protocol they have.

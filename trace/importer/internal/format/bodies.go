@@ -112,6 +112,11 @@ func readBody(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 		d.Fail("the object has no messages, and is neither a request to a model nor a response")
 	default:
 		run.setRequest(req, raw)
+		if run.Protocol == "openai-responses" {
+			for _, item := range tree.Elements(raw, "input") {
+				message.MarkOutput(item, run.Messages)
+			}
+		}
 		run.Sent = run.isRequest("contents", "messages", "input")
 	}
 }

@@ -95,6 +95,11 @@ func (r *Reader) Flush(messages []llm.Message) ([]llm.Message, error) {
 	if err != nil {
 		return messages, err
 	}
+	if r.Report != nil {
+		for _, item := range r.items {
+			MarkOutput(json.RawMessage(item), req.Messages)
+		}
+	}
 	r.items = nil
 	return append(messages, ClientCalls(req.Messages)...), nil
 }

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -158,4 +159,26 @@ func clientResult(u llm.Unknown, id string) llm.ToolResult {
 	}
 	r.Opaque = f.Rest()
 	return r
+}
+
+// MarkOutput notes in the result of a function whose item in Responses this is that its output is null or missing: the
+// codec reads that as it reads "", and the provider rejects it.
+func MarkOutput(item json.RawMessage, messages []llm.Message) {
+	if tree.Scalar(item, "type") != "function_call_output" || !tree.IsNull(tree.Member(item, "output")) {
+		return
+	}
+	id := tree.Scalar(item, "call_id")
+	for _, m := range messages {
+		for i, p := range m.Parts {
+			if result, ok := p.(llm.ToolResult); ok && result.ID == id && len(result.Content) == 0 {
+				var opaque tree.Object
+				for name, value := range tree.Members(result.Opaque) {
+					opaque.Add(name, value)
+				}
+				opaque.Raw("content", "null")
+				result.Opaque = opaque.JSON()
+				m.Parts[i] = result
+			}
+		}
+	}
 }

@@ -93,7 +93,7 @@ func (r *Reader) List(d *jsonio.Dec) (messages []llm.Message) {
 type fields struct {
 	kind                                   string // the type
 	role, name, callID, reasoning, refusal string
-	hasName                                bool
+	hasName, hasContent                    bool
 	content                                []llm.Part
 	calls                                  []llm.Part // ToolCall each; valid until the next message
 	function                               *llm.ToolCall
@@ -218,7 +218,7 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 			f.kind = d.String()
 			f.rest.Text(key, f.kind)
 		case key == "content":
-			f.content = r.content(d)
+			f.content, f.hasContent = r.content(d), true
 		case key == "name" || key == "tool_name": // the latter of Ollama
 			f.name, f.hasName = d.String(), true
 		case key == "tool_call_id":
@@ -410,6 +410,9 @@ func (r *Reader) result(f fields) llm.Message {
 	}
 	if f.role == "function" {
 		f.rest.Text("role", f.role)
+	}
+	if r.Report != nil && !f.hasContent && res.Content == nil { // which OpenAI rejects; "" and [] it accepts
+		f.rest.Raw("content", "null")
 	}
 	if f.role == "function" || res.ID == "" {
 		res.ID = r.OpenCall(f.name, res.ID)
