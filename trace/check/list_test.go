@@ -308,9 +308,9 @@ func TestListLevels(t *testing.T) {
 	}
 }
 
-// Anthropic and Bedrock reject an empty text beside other parts. Nothing shows that a last message of the assistant was
+// Anthropic and Bedrock reject an empty text next to other parts. Nothing shows that a last message of the assistant was
 // sent, and servers with the same protocol accept such texts.
-func TestEmptyTextBesideOthers(t *testing.T) {
+func TestEmptyTextNextToOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		list    []llm.Message
 		want    int // violations
@@ -385,7 +385,7 @@ func TestFaultsThatListsShow(t *testing.T) {
 	for _, i := range check.Catalog() {
 		for _, f := range i.Faults {
 			needsResponse := i.ID == "INV-05" || i.ID == "INV-22" || strings.Contains(f.Description, "a response that is sent back")
-			isOther := strings.Contains(f.Description, "(Responses) or") || strings.Contains(f.Description, "an empty text beside") || strings.Contains(f.Description, "Anthropic's server") || strings.HasPrefix(f.Description, "a request without messages")
+			isOther := strings.Contains(f.Description, "(Responses) or") || strings.Contains(f.Description, "an empty text next to") || strings.Contains(f.Description, "Anthropic's server") || strings.HasPrefix(f.Description, "a request without messages")
 			if got, want := f.IsReported(""), !needsResponse && !isOther; got != want {
 				t.Errorf("%s, %s, in a list: reported %v, want %v", i.ID, f.Description, got, want)
 			}
