@@ -142,7 +142,7 @@ func TestOpenKeepsIncomplete(t *testing.T) {
 // The next recording removes the temporary file of a killed Close.
 func TestKilledInClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.tape")
-	if err := os.WriteFile(cassettes.JournalPath(path)+".new", []byte("half of it"), 0o600); err != nil {
+	if err := os.WriteFile(cassettes.JournalPath(path)+".new", []byte("looptape-cassette 2\nhalf of it"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,7 @@ type Journal struct {
 	answered bool    // at least one has a response
 	// interrupted is true if the journal continues one with interactions.
 	interrupted bool
+	ours        bool  // the file is a journal
 	err         error // of the first failed write
 }
 
@@ -99,10 +101,49 @@ func ContinueJournal(path string, h recording.Metadata, kept *File, interrupted 
 		j.write(metadataText(h))
 	}
 	j.keep(kept)
-	if err := errors.Join(err, j.err); err != nil {
-		return nil, errors.Join(err, f.Close())
+	err = errors.Join(err, j.err)
+	switch {
+	case err == nil:
+		return j, nil
+	case j.ours && !j.interrupted: // an incomplete first line would look like the file of a user
+		return nil, errors.Join(err, j.discard())
 	}
-	return j, nil
+	return nil, errors.Join(err, f.Close())
+}
+
+// isJournal reports whether text is the start of a journal, or is empty. A text without the length of the
+// first frame may be a file of the user.
+func isJournal(text []byte) bool {
+	line, rest, _ := bytes.Cut(text, []byte("\n"))
+	return len(text) == 0 || frameStart.Match(line) && isCassetteStart(rest)
+}
+
+// frameStart matches the first line of a frame, or its start.
+var frameStart = regexp.MustCompile("^" + framePrefix + "[0-9]+(?: [0-9a-f]{0,8})?$")
+
+// isCassetteStart reports whether text is the start of a cassette or of a part of one.
+func isCassetteStart(text []byte) bool {
+	return strings.HasPrefix(magic, string(text[:min(len(text), len(magic))]))
+}
+
+// checkUnfinished returns an error if the file of a killed Close is another file.
+func checkUnfinished(path string) error {
+	f, err := atomicfile.Open(path, 0, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	start, err := io.ReadAll(io.LimitReader(f, int64(len(magic))))
+	if err == nil && !isCassetteStart(start) {
+		err = notOurs(path, "a cassette that a recording writes")
+	}
+	return errors.Join(err, f.Close())
+}
+
+func notOurs(path, what string) error {
+	return fmt.Errorf("%s: not %s: move the file, or record to another cassette", path, what)
 }
 
 // keep adds the interactions of a file in memory, which is not written.
@@ -125,9 +166,11 @@ func (j *Journal) begin(interrupted int) error {
 	if err != nil {
 		return err
 	}
-	start := text[:min(len(text), len(framePrefix))]
-	if !strings.HasPrefix(framePrefix, string(start)) {
-		return fmt.Errorf("%s: not the journal of a recording: move the file, or record to another cassette", f.Name())
+	if !isJournal(text) {
+		return notOurs(f.Name(), "the journal of a recording")
+	}
+	if err := checkUnfinished(f.Name() + newSuffix); err != nil {
+		return err
 	}
 	if hasFrames(text) {
 		left, err := parseJournal(f.Name(), text)
@@ -141,6 +184,7 @@ func (j *Journal) begin(interrupted int) error {
 			return fmt.Errorf("%w; keep it by looptape cassette convert %s -o FILE, or do without it, and remove it before the next recording", err, f.Name())
 		}
 	}
+	j.ours = true
 	_, err = f.Seek(j.size, io.SeekStart)
 	err = errors.Join(err, f.Truncate(j.size))
 	if failed := os.Remove(f.Name() + newSuffix); !errors.Is(failed, fs.ErrNotExist) {
