@@ -288,7 +288,7 @@ func (l *List) add(m llm.Message) {
 		l.sink.reportFault(faultNoParts, "message %d has no content", l.list.n)
 	}
 	l.list.add(&l.sink, m)
-	l.addEmpty(m)
+	l.addRejected(m)
 	l.addServerCalls(m)
 	l.sink.event++
 }

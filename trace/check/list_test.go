@@ -83,6 +83,8 @@ func TestMessages(t *testing.T) {
 		{"a result without content, in the data of the message", []llm.Message{llm.Assistant(c1), {Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{ID: "c1"}}, Opaque: json.RawMessage(`{"role":"function","content":null}`)}}, []string{"INV-24 1"}},
 		{"a result with other content", []llm.Message{llm.Assistant(c1), llm.ToolResults(llm.ToolResult{ID: "c1", Opaque: json.RawMessage(`{"content":null,"output":"x"}`)})}, nil},
 		{"an empty result", []llm.Message{llm.Assistant(c1), llm.ToolResults(llm.ToolResult{ID: "c1", Opaque: json.RawMessage(`{"id":"m"}`)}), llm.User("")}, nil},
+		{"an input text of the assistant", []llm.Message{llm.Assistant(llm.Text{Text: "a", Opaque: json.RawMessage(`{"type":"input_text"}`)}), {Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a", Opaque: json.RawMessage(`{"type":"input_text"}`)}}}}, []string{"INV-24 0"}},
+		{"arguments that are null, in a list", []llm.Message{llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Opaque: json.RawMessage(`{"function":{"arguments":null}}`)}), llm.ToolResults(good("c1"))}, nil},
 		{"no results", []llm.Message{llm.ToolResults()}, []string{"INV-24 0"}},
 		{"text among results", []llm.Message{llm.Assistant(c1), {Role: llm.RoleTool, Parts: []llm.Part{good("c1"), text("x")}}}, []string{"INV-24 1"}},
 		{"result of the user", []llm.Message{llm.Assistant(c1), {Role: llm.RoleUser, Parts: []llm.Part{good("c1"), text("x")}}}, []string{"INV-24 1"}},

@@ -58,15 +58,23 @@ func empty(m llm.Message) bool {
 	})
 }
 
-// addEmpty reports a result without content, and an empty text in a message that has other parts or is not of the
-// assistant, if the provider rejects it.
-func (l *List) addEmpty(m llm.Message) {
+// addRejected reports a result without content, arguments that are not a string, and an empty text in a message that
+// has other parts or is not of the assistant, if the provider rejects it.
+func (l *List) addRejected(m llm.Message) {
 	n := l.list.n - 1
 	for i, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.ToolResult:
 			if m.Role == llm.RoleTool && len(p.Content) == 0 && (isWithoutContent(p.Opaque) || isWithoutContent(m.Opaque)) {
 				l.sink.reportFault(faultNoOutput, "message %d has no content: its result is null or missing", n)
+			}
+		case llm.ToolCall:
+			switch arguments := sentArguments(p); {
+			case !l.Request || arguments == "":
+			case arguments == "null":
+				l.sink.reportFault(faultMalformed, "message %d has a call on part %d whose arguments are null or missing", n, i)
+			case arguments[0] == '{':
+				l.sink.reportFault(faultArguments, "message %d has a call on part %d whose arguments are an object and not a string", n, i)
 			}
 		case llm.Text:
 			isBlank := p.Text == "" && !isContent(p.Opaque) && !(m.Role == llm.RoleAssistant && empty(m))
@@ -81,15 +89,35 @@ func (l *List) addEmpty(m llm.Message) {
 // isWithoutContent reports whether opaque data shows that the content of a result is null or missing, as package
 // importer notes it, and has no other content.
 func isWithoutContent(opaque json.RawMessage) bool {
-	if opaque == nil || isContent(opaque) {
-		return false
+	return opaque != nil && !isContent(opaque) && memberOf(jsonio.View(opaque), "content") == "null"
+}
+
+// sentArguments returns the arguments of a call in a request, as JSON, that are not a string, as package importer notes
+// them; empty if they are one.
+func sentArguments(c llm.ToolCall) string {
+	if c.Opaque == nil {
+		return ""
 	}
-	d := jsonio.NewDec(jsonio.View(opaque))
-	found := false
-	for name := range d.Members() {
-		found = d.Raw() == "null" && name == "content" || found
+	return memberOf(memberOf(jsonio.View(c.Opaque), "function"), "arguments")
+}
+
+// isInput reports whether a text of the assistant is of a type that only the input may have, as package importer notes it.
+func isInput(t llm.Text) bool {
+	return t.Opaque != nil && memberOf(jsonio.View(t.Opaque), "type") == `"input_text"`
+}
+
+// memberOf returns the JSON of a member; empty if the value is no object that has it.
+func memberOf(object, name string) (value string) {
+	d := jsonio.NewDec(object)
+	if d.Peek() != '{' {
+		return ""
 	}
-	return found
+	for key := range d.Members() {
+		if raw := d.Raw(); key == name {
+			value = raw
+		}
+	}
+	return value
 }
 
 // emptyMembers are members of a message or a text that are not content, whatever their values are.
@@ -135,6 +163,8 @@ func isMisplaced(m llm.Message, p llm.Part, executed names) bool {
 		return m.Role != llm.RoleAssistant
 	case llm.ToolResult:
 		return m.Role != llm.RoleTool && !executed[p.ID]
+	case llm.Text:
+		return m.Role == llm.RoleTool || m.Role == llm.RoleAssistant && isInput(p)
 	case llm.Unknown:
 		return false
 	default:

@@ -86,7 +86,7 @@ func addResult(result llm.ToolResult, opaque json.RawMessage, ofMessage bool, ad
 // list or text is of another type than the arguments or the response that the reader would have taken.
 func unreadMembers(opaque json.RawMessage, names []string, areOwn bool) (unread []string) {
 	for name, value := range unknownMembers(opaque) {
-		own := areOwn && slices.Contains([]string{"arguments", "args", "response"}, name) && value[0] != '{'
+		own := areOwn && slices.Contains([]string{"arguments", "args", "response"}, name) && value[0] != '{' && !tree.IsNull(value) // null shows that there were none
 		switch {
 		case slices.Contains([]string{"function", "custom", "function_call", "function_response"}, tree.Snake(name)) && value[0] == '{':
 			unread = append(unread, unreadMembers(value, names, true)...)

@@ -114,7 +114,7 @@ func readBody(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 		run.setRequest(req, raw)
 		if run.Protocol == "openai-responses" {
 			for _, item := range tree.Elements(raw, "input") {
-				message.MarkOutput(item, run.Messages)
+				message.MarkRejected(item, run.Messages)
 			}
 		}
 		run.Sent = run.isRequest("contents", "messages", "input")

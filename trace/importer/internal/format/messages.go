@@ -41,13 +41,13 @@ func SniffTauBench(h *Head) (Layout, bool) { return runsInArray, h.Has("traj", "
 // results of tau-bench, as traj.
 func Messages(d *jsonio.Dec, run *Run) {
 	path := ""
+	from := *d
 	reader := message.Reader{Report: func(n int, what string) { run.ReportUnknown(path+"["+strconv.Itoa(n)+"]", "%s", what) }}
 	switch d.Peek() {
 	case '[':
 		run.Messages = reader.List(d)
 		run.FindMissing(nil)
 	case '{':
-		from := *d
 		path = "messages"
 		read := func() { run.Messages = reader.List(d) }
 		found := run.Members(d, read, "messages", "traj")
@@ -82,6 +82,9 @@ func Messages(d *jsonio.Dec, run *Run) {
 		d.Fail("expected a list of messages or an object with one")
 	}
 	run.Protocol = cmp.Or(reader.Protocol, run.requestProtocol())
+	if run.Protocol == "" && run.Sent && run.Meta["model"] != nil && d.Err() == nil {
+		message.MarkArguments(tree.Member(json.RawMessage(from.Raw()), "messages"), run.Messages)
+	}
 }
 
 // actions returns the expected calls of a task of tau-bench, from the member info of a run.

@@ -97,7 +97,7 @@ func (r *Reader) Flush(messages []llm.Message) ([]llm.Message, error) {
 	}
 	if r.Report != nil {
 		for _, item := range r.items {
-			MarkOutput(json.RawMessage(item), req.Messages)
+			MarkRejected(json.RawMessage(item), req.Messages)
 		}
 	}
 	r.items = nil

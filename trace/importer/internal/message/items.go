@@ -161,24 +161,73 @@ func clientResult(u llm.Unknown, id string) llm.ToolResult {
 	return r
 }
 
-// MarkOutput notes in the result of a function whose item in Responses this is that its output is null or missing: the
-// codec reads that as it reads "", and the provider rejects it.
-func MarkOutput(item json.RawMessage, messages []llm.Message) {
-	if tree.Scalar(item, "type") != "function_call_output" || !tree.IsNull(tree.Member(item, "output")) {
+// MarkRejected notes what the provider rejects in an item of Responses, and what its codec reads as it reads other
+// values: an output of a function that is null or missing, and a text of the assistant that is an input_text.
+func MarkRejected(item json.RawMessage, messages []llm.Message) {
+	id := tree.Scalar(item, "call_id")
+	isOutput := tree.Scalar(item, "type") == "function_call_output" && tree.IsNull(tree.Member(item, "output"))
+	inputs := map[string]bool{}
+	if tree.Scalar(item, "role") == "assistant" {
+		for _, part := range tree.Elements(item, "content") {
+			if tree.Scalar(part, "type") == "input_text" {
+				inputs[tree.Scalar(part, "text")] = true
+			}
+		}
+	}
+	if !isOutput && len(inputs) == 0 {
 		return
 	}
-	id := tree.Scalar(item, "call_id")
 	for _, m := range messages {
 		for i, p := range m.Parts {
-			if result, ok := p.(llm.ToolResult); ok && result.ID == id && len(result.Content) == 0 {
-				var opaque tree.Object
-				for name, value := range tree.Members(result.Opaque) {
-					opaque.Add(name, value)
+			switch p := p.(type) {
+			case llm.ToolResult:
+				if isOutput && p.ID == id && len(p.Content) == 0 {
+					p.Opaque = withMember(p.Opaque, "content", json.RawMessage("null"))
+					m.Parts[i] = p
 				}
-				opaque.Raw("content", "null")
-				result.Opaque = opaque.JSON()
-				m.Parts[i] = result
+			case llm.Text:
+				if m.Role == llm.RoleAssistant && inputs[p.Text] {
+					p.Opaque = withMember(p.Opaque, "type", json.RawMessage(`"input_text"`))
+					m.Parts[i] = p
+				}
 			}
+		}
+	}
+}
+
+// MarkArguments notes the arguments of calls in a request of Chat Completions that are not a string, which OpenAI
+// rejects; the calls are in these messages. A call of Ollama has no type.
+func MarkArguments(list json.RawMessage, messages []llm.Message) {
+	var arguments []string // the JSON; empty for a string
+	for _, m := range tree.Elements(list) {
+		for _, c := range tree.Elements(m, "tool_calls") {
+			given := tree.Member(c, "function", "arguments")
+			switch {
+			case tree.IsText(given) || tree.Scalar(c, "type") != "function" || tree.Member(c, "function") == nil:
+				arguments = append(arguments, "")
+			case tree.IsNull(given):
+				arguments = append(arguments, "null")
+			case given[0] == '{':
+				arguments = append(arguments, string(given))
+			default: // what is not read
+				arguments = append(arguments, "")
+			}
+		}
+	}
+	next := 0
+	for _, m := range messages {
+		for i, p := range m.Parts {
+			c, ok := p.(llm.ToolCall)
+			if !ok || c.IDGenerated { // of the old function_call
+				continue
+			}
+			if next < len(arguments) && arguments[next] != "" {
+				var function tree.Object
+				function.Raw("arguments", arguments[next])
+				c.Opaque = withMember(c.Opaque, "function", function.JSON())
+				m.Parts[i] = c
+			}
+			next++
 		}
 	}
 }
