@@ -237,7 +237,121 @@ def metrics(*sets):
 
 
 def score(rows):
-    return {metric: score_metric(rows, metric) for metric in metrics(rows)}
+    names = metrics(rows)
+    out = {metric: score_metric(rows, metric) for metric in names}
+    for metric in names:
+        if out[metric]["n"] and {metric + ".first", metric + ".split"} <= set(names):
+            add_pairs(out[metric], scored(rows, metric))
+    return out
+
+
+def add_pairs(out, rows):
+    """Wins, ties and losses by case, a test against one half, and the interval of wins less losses."""
+    d = [(case, cluster, value - Fraction(1, 2)) for case, cluster, value in case_means(rows)]
+    wins, losses = sum(r[2] > 0 for r in d), sum(r[2] < 0 for r in d)
+    single = len(rows) == len(d) == len(by(d, 1))
+    p = mcnemar(losses, wins)[1] if single else sign_flip(d)
+    out["pairwise"] = {"wins": wins, "ties": len(d) - wins - losses, "losses": losses, "p_half": p}
+    lost, won = ([(case, cluster, max(0, sign * 2 * v)) for case, cluster, v in d] for sign in (-1, 1))
+    interval = tango(lost, won)
+    if interval:
+        out["ci95"]["pairs"] = [(1 + x) / 2 for x in interval]
+
+
+# The labels of people.
+
+
+def agreements(rows, labels):
+    return {metric: agreement(rows, metric, [r for r in labels if r["metric"] == metric]) for metric in sorted({r["metric"] for r in labels})}
+
+
+def agreement(rows, metric, labels):
+    label = {(r["case"], r["epoch"]): Fraction(r["label"]) for r in labels}
+    items = []  # case, cluster, score, label or None
+    for r in rows:
+        if isinstance(r.get(metric), (int, Fraction)):
+            items.append((r["case"], r.get("cluster"), Fraction(r[metric]), label.get((r["case"], r["epoch"]))))
+    both = [r for r in items if r[3] is not None]
+    out = dict.fromkeys(("agree", "agree_ci95", "values", "counts", "kappa", "kappa_ci95", "corrected_mean", "corrected_mean_ci95"))
+    out["labels"] = len(both)
+    if len(both) < len(label):
+        out["unscored"] = len(label) - len(both)
+    if not both:
+        return out
+    agree = [(case, cluster or case, Fraction(score == person)) for case, cluster, score, person in both]
+    out["agree"] = mean(r[2] for r in case_means(agree))
+    out["agree_ci95"] = rate_interval(case_means(agree), len(agree))
+    values = sorted({x for r in both for x in r[2:]})
+    if len(values) <= 20:
+        out["values"] = values
+        pairs = Counter((r[2], r[3]) for r in both)
+        out["counts"] = [[pairs[i, j] for j in values] for i in values]
+        independent = len(by(agree, 1)) == len(agree) >= 30
+        out["kappa"], out["kappa_ci95"] = kappa(pairs, values, len(both), independent)
+    if all(x in (0, 1) for r in items for x in r[2:] if x is not None):
+        out["corrected_mean"], out["corrected_mean_ci95"] = corrected(items)
+    return out
+
+
+def kappa(pairs, values, n, independent):
+    """Cohen's kappa, with the variance as Fleiss, Cohen and Everitt write it."""
+    p = {key: Fraction(c, n) for key, c in pairs.items()}
+    row = {v: sum(p.get((v, w), 0) for w in values) for v in values}
+    column = {v: sum(p.get((w, v), 0) for w in values) for v in values}
+    po, pe = sum(p.get((v, v), 0) for v in values), sum(row[v] * column[v] for v in values)
+    if pe == 1:
+        return None, None
+    k = (po - pe) / (1 - pe)
+    if not independent:
+        return k, None
+    diagonal = sum(p.get((v, v), 0) * ((1 - pe) - (row[v] + column[v]) * (1 - po)) ** 2 for v in values)
+    rest = sum(p.get((v, w), 0) * (column[v] + row[w]) ** 2 for v in values for w in values if v != w)
+    variance = (diagonal + (1 - po) ** 2 * rest - (po * pe - 2 * pe + po) ** 2) / (n * (1 - pe) ** 4)
+    half = normal_quantile(TAIL) * root(max(variance, 0))
+    return k, [max(mpf(-1), number(k) - half), min(mpf(1), number(k) + half)]
+
+
+def corrected(items):
+    """The rate by labels of some items (Tenenbein), with the interval of Zou, Huang and Zhang."""
+    runs = Counter(r[0] for r in items)
+    weight = {case: Fraction(1, n) for case, n in runs.items()}
+
+    def share(chosen, positive):
+        chosen = list(chosen)
+        total = sum(weight[r[0]] for r in chosen)
+        return total and sum(weight[r[0]] for r in chosen if positive(r)) / total, total, sum(weight[r[0]] ** 2 for r in chosen)
+
+    grades, labels = (lambda r: r[2] == 1), (lambda r: r[3] == 1)
+    pi = share(items, grades)
+    of = [share((r for r in items if r[2] == g and r[3] is not None), labels) for g in (0, 1)]
+    if of[0][1] == 0 and pi[0] < 1 or of[1][1] == 0 and pi[0] > 0:
+        return None, None
+    a, b = of[1][0], of[0][0]
+    rate = pi[0] * a + (1 - pi[0]) * b
+    sums, squared = defaultdict(Fraction), Fraction(0)
+    for i, r in enumerate(items):
+        w, g = weight[r[0]], int(r[2])
+        u = (a - b) * w * (r[2] - pi[0]) / pi[1]
+        if r[3] is not None:
+            u += (pi[0] if g else 1 - pi[0]) * w * (r[3] - of[g][0]) / of[g][1]
+        squared += u * u
+        sums[("cluster", r[1]) if r[1] else ("case", r[0])] += u
+    clusters = len(sums)
+    if clusters == len(items):
+        ratio = Fraction(1)
+    elif squared == 0:
+        ratio = Fraction(len(items), clusters)
+    elif clusters == 1:
+        ratio = Fraction(len(items))
+    else:
+        ratio = max(Fraction(1), Fraction(clusters, clusters - 1) * sum(s * s for s in sums.values()) / squared)
+    low, high = mpf(0), mpf(0)
+    for factor, (p, total, squares_) in ((a - b, pi), (pi[0], of[1]), (1 - pi[0], of[0])):
+        if total == 0:
+            continue
+        ends = sorted(number(factor) * (x - number(p)) for x in wilson(p, number(total * total / squares_ / ratio)))
+        low, high = low + ends[0] ** 2, high + ends[1] ** 2
+    return rate, [max(mpf(0), number(rate) - mp.sqrt(low)), min(mpf(1), number(rate) + mp.sqrt(high))]
 
 
 def score_metric(all_rows, metric):
@@ -685,6 +799,7 @@ def statistics(line):
         "base": score(s["base"]),
         "new": score(s["new"]),
         "compare": comparison,
+        "labels": agreements(s["new"], s["labels"]),
         "gate": gate(s["base"], s["new"], s["lower"], comparison),
         "same": power(s["base"], s["new"], s["difference"], *test) if s["difference"] else {},
         "plan": planned(**s["plan"]) if s["plan"] else None,

@@ -15,6 +15,7 @@ import (
 type set struct {
 	Base       []row    `json:"base"`
 	New        []row    `json:"new"`
+	Labels     []row    `json:"labels"`     // of people, for the new set
 	Lower      []string `json:"lower"`      // metrics for which less is better
 	Difference float64  `json:"difference"` // to plan for; 0 means no plan
 	Alpha      float64  `json:"alpha"`
@@ -125,11 +126,50 @@ func generate(seed, number uint64) *set {
 		}
 		g.score(sets, name, value)
 	}
+	if g.IntN(4) == 0 {
+		g.pairwise(s, sets)
+	}
+	s.Labels = g.labels(s.metrics[0], sets[1])
 	for _, rows := range sets {
 		g.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	}
 	s.Base, s.New = sets[0], sets[1]
 	return s
+}
+
+// pairwise draws the metrics of a pairwise scorer.
+func (g generator) pairwise(s *set, sets [2][]row) {
+	const name = "m7"
+	tie := pick(g, 0, 0.3, 1)
+	passes := g.passes(g.Float64(), 0.3)
+	g.score(sets, name, func(difficulty, shift float64) float64 {
+		if g.Float64() < tie {
+			return 0.5
+		}
+		return passes(difficulty, shift)
+	})
+	s.metrics = append(s.metrics, name)
+	for _, more := range []string{name + ".first", name + ".split"} {
+		g.score(sets, more, g.passes(0.5, 0))
+		s.metrics = append(s.metrics, more)
+	}
+}
+
+// labels draws labels of a metric for some runs, most of which equal the score.
+func (g generator) labels(metric string, rows []row) []row {
+	list := []row{}
+	labeled := pick(g, 0, 0.3, 0.7, 1)
+	for _, r := range rows {
+		if g.Float64() >= labeled {
+			continue
+		}
+		label, ok := r[metric].(float64)
+		if !ok || g.Float64() < 0.2 {
+			label = float64(g.IntN(2))
+		}
+		list = append(list, row{"case": r["case"], "epoch": r["epoch"], "metric": metric, "label": label})
+	}
+	return list
 }
 
 func once() int { return 1 }

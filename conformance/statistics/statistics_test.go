@@ -85,6 +85,7 @@ func (s *set) statistics(t *testing.T) any {
 		summary, err := r.Summary(nil)
 		all[name] = known(t, summary, err)["metrics"]
 	}
+	all["labels"] = s.agreements(t, now)
 	changes, err := base.Compare([]*evals.Result{now}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +113,30 @@ func (s *set) statistics(t *testing.T) any {
 		all["plan"] = map[string]any{"only_base": rates.OnlyBase, "only_new": rates.OnlyOther, "variance": variance}
 	}
 	return all
+}
+
+// agreements returns the comparison of a result with the labels of the set.
+func (s *set) agreements(t *testing.T, r *evals.Result) any {
+	t.Helper()
+	if len(s.Labels) == 0 {
+		return map[string]any{}
+	}
+	var text bytes.Buffer
+	for _, l := range s.Labels {
+		text.Write(marshal(t, l))
+	}
+	labels, err := evals.ReadLabels("labels.jsonl", &text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := r.Summary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unread, err := summary.AddLabels(r, labels); err != nil || len(unread) > 0 {
+		t.Fatal(unread, err)
+	}
+	return known(t, summary, nil)["labels"]
 }
 
 // known returns the members of a value's JSON.
@@ -167,7 +192,7 @@ type comparison struct {
 const random = "random"
 
 // other are the members that the rows alone do not determine, or that are drawn at random.
-var other = []string{"file", "line", "smallest_drop"}
+var other = []string{"file", "line", "smallest_drop", "notes"}
 
 func (c *comparison) values(path string, want, got any) {
 	switch want := want.(type) {
