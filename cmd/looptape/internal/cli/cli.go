@@ -8,6 +8,7 @@ import (
 	"io"
 	"log"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,6 +119,33 @@ func Providers() []Provider {
 // AnyKey is a key for servers that accept any key. It is not a word that occurs in texts, since
 // clients remove their key from error messages.
 const AnyKey = "any-key"
+
+// keyVariables are the environment variables with the keys of providers of models.
+var keyVariables = []string{
+	"OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_API_KEY",
+	"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_VERTEX_API_KEY", "AZURE_API_KEY", "AZURE_OPENAI_API_KEY",
+	"AZURE_AI_API_KEY", "AZURE_INFERENCE_CREDENTIAL", "AWS_BEARER_TOKEN_BEDROCK", "MISTRAL_API_KEY", "COHERE_API_KEY", "CO_API_KEY",
+	"GROQ_API_KEY", "XAI_API_KEY", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY", "TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "FIREWORKS_API_KEY",
+	"PERPLEXITY_API_KEY", "PPLX_API_KEY", "CEREBRAS_API_KEY", "SAMBANOVA_API_KEY", "DEEPINFRA_API_KEY", "NOVITA_API_KEY", "HYPERBOLIC_API_KEY",
+	"NVIDIA_API_KEY", "REPLICATE_API_TOKEN", "HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACEHUB_API_TOKEN",
+	"MOONSHOT_API_KEY", "DASHSCOPE_API_KEY", "ZHIPUAI_API_KEY", "ZAI_API_KEY", "MINIMAX_API_KEY", "AI_GATEWAY_API_KEY", "LITELLM_API_KEY",
+	"LITELLM_MASTER_KEY", "WATSONX_APIKEY", "WATSONX_API_KEY", "VOYAGE_API_KEY", "OLLAMA_API_KEY",
+}
+
+// WithKeys returns an environment in which the keys of providers are this one; without them if key is empty.
+func WithKeys(environ []string, key string) []string {
+	var out []string
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		switch {
+		case !slices.Contains(keyVariables, strings.ToUpper(name)):
+			out = append(out, variable)
+		case key != "":
+			out = append(out, name+"="+key)
+		}
+	}
+	return out
+}
 
 // ShellLine returns a command, quoted for a shell.
 func ShellLine(words ...string) string {

@@ -60,6 +60,7 @@ type rowFlags struct {
 	// tag selects cases.
 	dataset, tag string
 	zero         bool
+	hosts        []string // of suites that get keys of providers
 	programs
 }
 

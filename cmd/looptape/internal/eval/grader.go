@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -34,6 +35,10 @@ type graders struct {
 	// recordCommand.
 	missingCommand string
 	record         recordMode
+	// suite says that a suite names the files and servers, and not the command line. Then hosts get the keys of providers,
+	// in addition to the providers themselves and this machine.
+	suite bool
+	hosts []string
 	// plan, if not nil, counts the requests; no request is sent and no cassette opened.
 	plan *recordingPlan
 	// meter, if not nil, counts the tokens of responses.
@@ -65,6 +70,8 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 	switch {
 	case (s.Cassette == "") == (s.Scenario == ""):
 		return nil, errors.New("set exactly one of cassette and scenario: the file with the responses of the model")
+	case g.suite && !filepath.IsLocal(s.Cassette+s.Scenario):
+		return nil, fmt.Errorf("the file %s is not in the folder of the suite", s.Cassette+s.Scenario)
 	case s.Scenario != "":
 		return g.script(s)
 	}
@@ -139,6 +146,9 @@ func (g *graders) script(s *scorers.Grader) (llm.Model, error) {
 // key. The environment may name another server, which the cassette does not contain.
 func (g *graders) live(x *codec, base string, opts *cassettes.Options) (string, error) {
 	p := cli.Providers()[slices.IndexFunc(cli.Providers(), func(p cli.Provider) bool { return p.Name == x.provider })]
+	if g.suite && base != x.base && !g.getsKeys(base) {
+		return "", fmt.Errorf("--record would send the key in %s to the server of base_url, %s: add --key-host %[2]s if you trust it", p.KeyVariable, hostOf(base))
+	}
 	key := g.w.Getenv(p.KeyVariable)
 	if key == "" {
 		return "", fmt.Errorf("--record sends requests to %s: set the key in the variable %s", base, p.KeyVariable)
@@ -148,6 +158,22 @@ func (g *graders) live(x *codec, base string, opts *cassettes.Options) (string, 
 		opts.Transport = &elsewhere{base, to}
 	}
 	return key, nil
+}
+
+// getsKeys reports whether a server that a suite names may get the key of a provider.
+func (g *graders) getsKeys(base string) bool {
+	host := hostOf(base)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback() || host != "" && slices.Contains(g.hosts, host)
+}
+
+// hostOf returns the host of a URL, or an empty string.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // tape opens a cassette once.

@@ -254,18 +254,10 @@ func (v *rerunner) recorded(reruns func(*trace.Writer) error) error {
 	})
 }
 
-// withoutKeys returns an environment without the keys of providers.
-func withoutKeys(environ []string) []string {
-	return slices.DeleteFunc(append([]string{}, environ...), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return slices.ContainsFunc(cli.Providers(), func(p cli.Provider) bool { return p.KeyVariable == name })
-	})
-}
-
 // started returns the programs of the flags.
 func (v *rerunner) started() (*rerun.Programs, error) {
 	program := func(command string) rerun.Program {
-		return rerun.Program{Command: command, Env: withoutKeys(v.w.Environ()), Stderr: v.w.Err, Timeout: v.timeout}
+		return rerun.Program{Command: command, Env: cli.WithKeys(v.w.Environ(), ""), Stderr: v.w.Err, Timeout: v.timeout}
 	}
 	out := &rerun.Programs{Tools: map[string]rerun.Program{}}
 	if v.all != "" {

@@ -40,6 +40,8 @@ with merge. Two runs of one case and epoch are an error.
 A grading model uses the cassette that the suite names, and never the network.
 With --record, score sends requests with the key in the environment
 (OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY) and replaces the cassette.
+A server in a base_url of the suite gets the key only with --key-host, or if it
+is on this machine.
 It reads all runs first: if a record cannot be read or a run occurs twice, it
 sends no request. After an interruption the same command asks only for the
 rest. --record missing asks only for what the cassette does not contain, such as
@@ -74,6 +76,7 @@ scores a changed file again.
 	seed := seedFlag(c)
 	var flags rowFlags
 	flags.of(c)
+	c.Flags().StringArrayVar(&flags.hosts, "key-host", nil, "--record: `host` of a base_url in the suite that gets the key of the provider (repeatable)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		args, err := record.parse(args)
 		switch {

@@ -131,6 +131,7 @@ func (v *cassetteServer) start(args []string) error {
 		args:  args,
 		greet: func(url string) error { return v.greet(url, p.Names()) },
 		env:   func(url string) []string { return v.env(url, p.Names()) },
+		keys:  v.opts.Mode == cassettes.Record,
 		out:   v.w.Out,
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -75,6 +76,8 @@ type program struct {
 	greet func(url string) error
 	// env returns the environment variables of the program.
 	env func(url string) []string
+	// keys leaves the keys of providers in the environment of the command, which otherwise are replaced.
+	keys bool
 	// out is the standard output of the program.
 	out io.Writer
 }
@@ -175,7 +178,11 @@ const killAfter = 10 * time.Second
 func run(ctx context.Context, w *cli.World, p program, env []string) error {
 	c := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = w.In, p.out, w.Err
-	c.Env = append(w.Environ(), env...)
+	c.Env = slices.Clone(w.Environ())
+	if !p.keys {
+		c.Env = cli.WithKeys(c.Env, cli.AnyKey)
+	}
+	c.Env = append(c.Env, env...)
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
 		c.Env = append(c.Env, name+"="+strings.TrimPrefix(w.Getenv(name)+",127.0.0.1,localhost", ","))
 	}
