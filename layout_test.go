@@ -555,6 +555,7 @@ var table = []packageRule{
 	},
 	{
 		name: "cmd/looptape/internal/eval", does: "eval score, compare, gate, power, report, rerun, merge, trend",
+		large:    "The commands share the sets of runs, their flags and their graders.",
 		packages: []string{all},
 		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
