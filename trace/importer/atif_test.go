@@ -49,6 +49,24 @@ func TestATIF(t *testing.T) {
 	}
 }
 
+// Terminus-2 has one result for all calls of a step. A result with a reference to the trajectory of a subagent may have
+// no content.
+func TestATIFResults(t *testing.T) {
+	const calls = `[{"tool_call_id":"c1","function_name":"f","arguments":{}},{"tool_call_id":"c2","function_name":"g","arguments":{}}]`
+	for results, want := range map[string]string{
+		`{"content":"r"}`:                       "s assistant:[c1 f{}][c2 g{}] tool:[c1 f=r][c2 g=r] assistant:(d)",
+		`{"content":"r"},{"content":"q"}`:       "s assistant:[c1 f{}][c2 g{}] tool:[c1 f=r] tool:[c2 g=q] assistant:(d)",
+		`{"source_call_id":"c1","content":"r"}`: "s assistant:[c1 f{}][c2 g{}] tool:[c1 f=r] assistant:(d)",
+		`{"source_call_id":"c1","content":"r"},{"source_call_id":"c2","subagent_trajectory_ref":[{"trajectory_id":"x"}]}`: "s assistant:[c1 f{}][c2 g{}] tool:[c1 f=r] tool:[c2 g=] assistant:(d)",
+	} {
+		file := `{"schema_version":"ATIF-v1.6","session_id":"s","steps":[{"step_id":1,"source":"agent","message":"","tool_calls":` + calls + `,"observation":{"results":[` + results + `]}},{"step_id":2,"source":"agent","message":"d"}]}`
+		_, runs, failed, unknown := readAll(t, "file", []byte(file))
+		if diff := cmp.Diff([]string{want}, outline(runs)); diff != "" || failed != nil || unknown != nil {
+			t.Errorf("%s: errors %v %v, runs (-want +got):\n%s", results, failed, unknown, diff)
+		}
+	}
+}
+
 func TestATIFBroken(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"a newer version": {`"ATIF-v1.7"`, `"ATIF-v2.0"`, `file:1: unknown version "ATIF-v2.0": looptape reads ATIF-v1.0 to ATIF-v1.8`},

@@ -22,7 +22,7 @@ func SniffATIF(h *Head) (Layout, bool) {
 
 // ATIF reads a trajectory, versions 1.0 to 1.8 (docs/rfcs/0001-trajectory-format.md in
 // github.com/laude-institute/harbor). A result that names no call is a user message, because the
-// agent reads it as one, unless each call of the step has one. The usage is that of the steps: the
+// agent reads it as one, unless each call of the step has one, or all calls have the only one. The usage is that of the steps: the
 // final metrics may include other trajectories. Embedded trajectories of subagents are more runs.
 func ATIF(d *jsonio.Dec, run *Run) {
 	start := *d
@@ -244,8 +244,9 @@ func (t *atif) results(r *record, calls []llm.Part) (messages []llm.Message, com
 			continue
 		}
 		id := tree.Scalar(result, "source_call_id")
-		if call, ok := at(calls, n).(llm.ToolCall); ok && ids == 0 && len(list) == len(calls) {
-			id = call.ID
+		var same []llm.Part // calls with the same result
+		if call, ok := at(calls, n).(llm.ToolCall); ok && ids == 0 && (len(list) == len(calls) || len(list) == 1) {
+			id, same = call.ID, calls[len(list):]
 		}
 		for _, ref := range tree.Elements(result, "subagent_trajectory_ref") {
 			t.refs[cmp.Or(tree.Scalar(ref, "trajectory_id"), tree.Scalar(ref, "session_id"))] = id
@@ -256,7 +257,11 @@ func (t *atif) results(r *record, calls []llm.Part) (messages []llm.Message, com
 		case tree.Scalar(result, "source_call_id") == "" && !tree.IsNull(tree.Member(result, "source_call_id")):
 			t.report(r, "observation.results["+strconv.Itoa(n)+"].source_call_id", result, "expected a string")
 		case id != "":
-			messages = append(messages, llm.ToolResults(llm.ToolResult{ID: id, Content: content, Opaque: rest}))
+			results := []llm.ToolResult{{ID: id, Content: content, Opaque: rest}}
+			for _, call := range same {
+				results = append(results, llm.ToolResult{ID: call.(llm.ToolCall).ID, Content: content})
+			}
+			messages = append(messages, llm.ToolResults(results...))
 		case content != nil:
 			messages = append(messages, llm.Message{Role: llm.RoleUser, Parts: content, Opaque: rest})
 		}
