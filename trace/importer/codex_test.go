@@ -123,3 +123,43 @@ func TestCodexTextAfterCall(t *testing.T) {
 		}
 	}
 }
+
+// Codex adds the results of interrupted calls when it sends them, and removes turns that the user went back from.
+func TestCodexInterrupted(t *testing.T) {
+	record := func(kind, payload string) string {
+		return `{"timestamp":"t","type":"` + kind + `","payload":` + payload + "}\n"
+	}
+	say := func(role, text string) string {
+		return record("response_item", `{"type":"message","role":"`+role+`","content":[{"type":"input_text","text":"`+text+`"}]}`)
+	}
+	call := func(id string) string {
+		return record("response_item", `{"type":"function_call","name":"f","arguments":"{}","call_id":"`+id+`"}`)
+	}
+	back := func(n int) string {
+		return record("event_msg", fmt.Sprintf(`{"type":"thread_rolled_back","num_turns":%d}`, n))
+	}
+	result := record("response_item", `{"type":"function_call_output","call_id":"a","output":"r"}`)
+	said := record("event_msg", `{"type":"agent_message","message":"x"}`)
+	start := record("session_meta", `{"id":"s"}`) + say("user", "<environment_context>") + say("user", "q")
+	for name, c := range map[string]struct{ file, want string }{
+		"an interrupted call":       {call("a") + record("event_msg", `{"type":"turn_aborted","reason":"interrupted"}`) + say("user", "<turn_aborted>"), "(q) assistant:[a f{}] tool:[a f=aborted] user:(<turn_aborted>)"},
+		"after a kill":              {call("a") + say("user", "z") + say("assistant", "d"), "(q) assistant:[a f{}] tool:[a f=aborted] user:(z) assistant:(d)"},
+		"one of two calls":          {call("a") + call("b") + result + say("user", "z"), "(q) assistant:[a f{}][b f{}] tool:[a f=r][b f=aborted] user:(z)"},
+		"a late result":             {call("a") + say("user", "z") + result, "(q) assistant:[a f{}] user:(z) tool:[a f=r]"},
+		"before the assistant":      {call("a") + record("event_msg", `{"type":"token_count","info":null}`) + say("assistant", "d"), "(q) assistant:[a f{}] assistant:(d)"},
+		"the end":                   {call("a"), "(q) assistant:[a f{}]"},
+		"turns rolled back":         {say("assistant", "x") + say("user", "y") + say("assistant", "x") + say("user", "<turn_aborted>") + said + back(1) + say("user", "z"), "(q) assistant:(x) user:(z)"},
+		"with an open call":         {say("user", "y") + call("a") + back(1) + say("user", "z"), "(q) user:(z)"},
+		"more turns than there are": {say("assistant", "x") + said + back(7) + say("user", "z"), "(z)"},
+	} {
+		_, runs, failed, unknown := readAll(t, "file", []byte(start+c.file))
+		want := []string{"s user:(<environment_context>) user:" + c.want}
+		if diff := cmp.Diff(want, outline(runs)); diff != "" || failed != nil || unknown != nil {
+			t.Errorf("%s: errors %v %v, runs (-want +got):\n%s", name, failed, unknown, diff)
+		}
+	}
+	_, _, _, unknown := readAll(t, "file", []byte(start+back(0)))
+	if diff := cmp.Diff([]string{"file:4: the event has no number of turns in num_turns (in s)"}, texts(unknown)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+}

@@ -110,6 +110,7 @@ func (c *codex) Runs() (runs []Run) {
 	}
 	c.run.Name = cmp.Or(c.id, c.run.Name)
 	c.reportUnsaid()
+	c.complete()
 	c.other.moveTo(c.run)
 	c.run.setUsage(c.usage)
 	runs = []Run{*c.run}
@@ -158,9 +159,80 @@ func (c *codex) add(r *record) (ended []Run) {
 			c.usage = codexUsage(total)
 		}
 		c.ended = c.ended || c.usage != before || tree.IsNull(tree.Member(payload, "info"))
+	case kind == "event_msg" && tree.Scalar(payload, "type") == "thread_rolled_back":
+		c.rollBack(r, tree.Count(payload, "num_turns"))
 	}
 	c.other.add(kind, r.raw)
 	return ended
+}
+
+// contextPrefixes are the beginnings of user messages that are not from the user, of is_contextual_user_fragment in
+// codex-rs/core/src/contextual_user_message.rs of github.com/openai/codex.
+var contextPrefixes = []string{
+	"# AGENTS.md instructions", "<user_instructions", "<environment_context", "<skill>", "<user_shell_command>", "<turn_aborted>", "<subagent_notification>",
+}
+
+// rollBack removes the last turns, each from a message of the user, which Codex does not send any more. Run.Meta has
+// their messages.
+func (c *codex) rollBack(r *record, turns int64) {
+	if turns == 0 {
+		c.run.reportRecord(r, "the event has no number of turns in num_turns")
+		return
+	}
+	c.reportUnsaid()
+	c.said = nil
+	from := len(c.run.Messages)
+	for i := from - 1; i >= 0 && turns > 0; i-- {
+		m := c.run.Messages[i]
+		isContext := func(prefix string) bool { return strings.HasPrefix(strings.TrimSpace(m.Text()), prefix) }
+		if m.Role == llm.RoleUser && !slices.ContainsFunc(contextPrefixes, isContext) {
+			from, turns = i, turns-1
+		}
+	}
+	for _, m := range c.run.Messages[from:] {
+		c.other.add("rolled_back", m.AppendJSON(nil))
+	}
+	c.run.Messages, c.ended = c.run.Messages[:from], true
+	if c.run.Gap > from {
+		c.run.Gap = from + 1
+	}
+}
+
+// complete adds the results of calls that were interrupted before a message of the user. Codex adds them to each request
+// (codex-rs/core/src/context_manager/normalize.rs), and does not record them.
+func (c *codex) complete() {
+	results := map[string]bool{}
+	for _, m := range c.run.Messages {
+		for _, p := range m.Parts {
+			if result, ok := p.(llm.ToolResult); ok {
+				results[result.ID] = true
+			}
+		}
+	}
+	for i := 0; i < len(c.run.Messages) && (c.run.Gap == 0 || i+2 < c.run.Gap); i++ {
+		var aborted []llm.Part
+		for _, call := range c.run.Messages[i].Calls() {
+			if !results[call.ID] && !call.ProviderExecuted {
+				aborted = append(aborted, llm.ToolResult{ID: call.ID, Name: call.Name, Content: []llm.Part{llm.Text{Text: "aborted"}}})
+			}
+		}
+		next := i + 1
+		hasResults := next < len(c.run.Messages) && c.run.Messages[next].Role == llm.RoleTool
+		if hasResults {
+			next++
+		}
+		if aborted == nil || next == len(c.run.Messages) || c.run.Messages[next].Role == llm.RoleAssistant {
+			continue
+		}
+		if hasResults {
+			c.run.Messages[i+1].Parts = append(c.run.Messages[i+1].Parts, aborted...)
+			continue
+		}
+		c.run.Messages = slices.Insert(c.run.Messages, next, llm.Message{Role: llm.RoleTool, Parts: aborted})
+		if c.run.Gap > 0 {
+			c.run.Gap++
+		}
+	}
 }
 
 // reportUnsaid reports the texts of the agent, in events, that begin with a line which no item has. Codex shows a text
