@@ -72,6 +72,7 @@ func TestAnswersWithMessages(t *testing.T) {
 		"two other answers": {`{"prompt":"q","answer":"t","output":"a","response":"b","completion":"a","expected":"t"}`,
 			[]string{"user q", "assistant a", "answer a", "expected t", "! the row has another answer, and this one is not read", "! the row has another answer, and this one is not read"}},
 		"a text and a response": {`{"messages":[` + question + `],"completion":"a","response":{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}}`, []string{"user q", "assistant a", "answer a"}},
+		"of mini-swe-agent":     {`{"info":{"exit_status":"Submitted","submission":"p"},"messages":[` + question + `,{"role":"assistant","content":"x"},{"role":"exit","content":"p","extra":{"submission":"p"}}],"trajectory_format":"mini-swe-agent-1.1"}`, []string{"user q", "assistant x", "answer p"}},
 		"other values":          {`{"prompt":"q","answer":{"x":[1]}}`, []string{"user q", `assistant {"x":[1]}`, `answer {"x":[1]}`}},
 	} {
 		if diff := cmp.Diff(c.want, answered(t, c.file)); diff != "" {

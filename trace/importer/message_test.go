@@ -295,6 +295,22 @@ func TestContentsOfGemini(t *testing.T) {
 	}
 }
 
+// A message with an unknown role in a list that no provider saw may be a result. Neither it nor what follows is checked.
+func TestUnknownRoleEndsChecks(t *testing.T) {
+	t.Parallel()
+	const called = `{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
+	for file, want := range map[string]int{
+		"[" + called + `,{"role":"tool-response","content":"r"},{"role":"assistant","content":"d"}]`:                                2,
+		`{"model":"m","tools":[],"messages":[` + called + `,{"role":"tool-response","content":"r"},{"role":"user","content":"d"}]}`: 4,
+		`[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"r"}]},{"role":"zzz","parts":[{"text":"a"}]}]`:    3,
+	} {
+		run := onlyRun(t, file)
+		if n := len(run.Checkable()); n != want || len(run.Unknown) != 1 {
+			t.Errorf("%s: %d messages can be checked, want %d; %v is unknown", file, n, want, run.Unknown)
+		}
+	}
+}
+
 // The function of a call is an object, except with the arguments next to it, as Inspect has them.
 func TestFunctionAsString(t *testing.T) {
 	t.Parallel()

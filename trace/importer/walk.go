@@ -54,6 +54,10 @@ func (w *walker) giveRun(f *format.Run, err *Error) {
 	} else {
 		r.set(f)
 		r.Unknown = append(append(w.unknownParts(r.Name, r.Line, r.Protocol, r.Messages), w.reported(f)...), w.wrongUsage(&r)...)
+		isUnknown := func(m llm.Message) bool { return !slices.Contains(knownRoles, m.Role) }
+		if n := slices.IndexFunc(r.Messages, isUnknown); n >= 0 && !r.Sent && r.Protocol != "gemini" && (r.Gap == 0 || n+1 < r.Gap) {
+			r.Gap = n + 1 // no provider has refused the message, which may have calls or results
+		}
 		if n := len(r.Messages); n > 0 && !f.IsResponse && slices.ContainsFunc(r.Messages[n-1].Calls(), func(c llm.ToolCall) bool { return c.Name == "" }) {
 			// The invariants look at the calls that a client sent back.
 			unnamed := w.errorAt(r.Line, "", errors.New("the response has a call without the name of a tool"))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer/internal/message"
@@ -76,6 +77,7 @@ func Messages(d *jsonio.Dec, run *Run) {
 		case !run.isAnswered():
 			run.replyMessages(answer)
 		}
+		run.endMiniSWEAgent()
 		run.ReportOtherMessages()
 		run.Sent = run.isRequest("tools", "functions", "parallel_tool_calls", "system", "toolConfig")
 	default:
@@ -84,6 +86,16 @@ func Messages(d *jsonio.Dec, run *Run) {
 	run.Protocol = cmp.Or(reader.Protocol, run.requestProtocol())
 	if run.Protocol == "" && run.Sent && run.Meta["model"] != nil && d.Err() == nil {
 		message.MarkArguments(tree.Member(json.RawMessage(from.Raw()), "messages"), run.Messages)
+	}
+}
+
+// endMiniSWEAgent reads the end of a trajectory of mini-swe-agent 2 (agents/default.py in github.com/SWE-agent/mini-swe-agent):
+// a message of the role exit, which no model sees. Run.Meta has it. The final answer is the submission.
+func (r *Run) endMiniSWEAgent() {
+	if n := len(r.Messages) - 1; n >= 0 && r.Messages[n].Role == "exit" && strings.HasPrefix(r.meta("trajectory_format"), "mini-swe-agent") {
+		exit := r.Messages[n]
+		r.setMeta("exit", exit.AppendJSON(nil))
+		r.Messages, r.Answer = r.Messages[:n], cmp.Or(tree.Scalar(r.Meta["info"], "submission"), exit.Text())
 	}
 }
 
