@@ -72,8 +72,14 @@ func TestAnswersWithMessages(t *testing.T) {
 		"two other answers": {`{"prompt":"q","answer":"t","output":"a","response":"b","completion":"a","expected":"t"}`,
 			[]string{"user q", "assistant a", "answer a", "expected t", "! the row has another answer, and this one is not read", "! the row has another answer, and this one is not read"}},
 		"a text and a response": {`{"messages":[` + question + `],"completion":"a","response":{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}}`, []string{"user q", "assistant a", "answer a"}},
-		"of mini-swe-agent":     {`{"info":{"exit_status":"Submitted","submission":"p"},"messages":[` + question + `,{"role":"assistant","content":"x"},{"role":"exit","content":"p","extra":{"submission":"p"}}],"trajectory_format":"mini-swe-agent-1.1"}`, []string{"user q", "assistant x", "answer p"}},
-		"other values":          {`{"prompt":"q","answer":{"x":[1]}}`, []string{"user q", `assistant {"x":[1]}`, `answer {"x":[1]}`}},
+		"messages in a string":  {`{"prompt":"[` + strings.ReplaceAll(question+","+called, `"`, `\"`) + `]","response":"x"}`, []string{"user q", "assistant call a", "assistant x", "answer x"}},
+		"in an answer":          {`{"prompt":"q","completion":"[` + strings.ReplaceAll(called, `"`, `\"`) + `]"}`, []string{"user q", "assistant call a", "answer "}},
+		"a text like a message": {`{"prompt":"[` + strings.ReplaceAll(question, `"`, `\"`) + `,7]","response":"x"}`, []string{"user [" + question + ",7]", "assistant x", "answer x"}},
+		"messages in CSV":       {"id,messages,score\na,\"[" + strings.ReplaceAll(question+","+called, `"`, `""`) + "]\",1\n", []string{"user q", "assistant call a", "answer "}},
+		"calls in CSV": {"prompt,answer,tool_calls\nq,x,\"[" + strings.ReplaceAll(`{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}`, `"`, `""`) + "]\"\n",
+			[]string{"user q", "assistant x", "answer x", "! the member has calls that are not those of the run, and they are not read"}},
+		"of mini-swe-agent": {`{"info":{"exit_status":"Submitted","submission":"p"},"messages":[` + question + `,{"role":"assistant","content":"x"},{"role":"exit","content":"p","extra":{"submission":"p"}}],"trajectory_format":"mini-swe-agent-1.1"}`, []string{"user q", "assistant x", "answer p"}},
+		"other values":      {`{"prompt":"q","answer":{"x":[1]}}`, []string{"user q", `assistant {"x":[1]}`, `answer {"x":[1]}`}},
 	} {
 		if diff := cmp.Diff(c.want, answered(t, c.file)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)

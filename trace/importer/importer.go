@@ -107,6 +107,8 @@ func open(name string, r io.Reader, mapping *rows, sniff sniffer) (*Source, erro
 		return fail(err)
 	case len(bytes.TrimSpace(b)) == 0:
 		return fail(ErrEmpty)
+	case isUTF32(b):
+		return fail(errors.New("the file is in UTF-32: convert it to UTF-8"))
 	case isUTF16(b):
 		return fail(errors.New("the file is in UTF-16: convert it to UTF-8"))
 	}

@@ -2,11 +2,14 @@ package importer
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/looptape/looptape/internal/decompress"
 	"github.com/looptape/looptape/internal/jsonio"
@@ -50,6 +53,15 @@ func (c *counter) Read(p []byte) (int, error) {
 
 // byteOrderMark is at the beginning of files of some Windows programs.
 var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// isUTF32 reports whether a file begins with the byte order mark of UTF-32, or with JSON in it.
+func isUTF32(head []byte) bool {
+	if len(head) < 4 {
+		return false
+	}
+	first := binary.LittleEndian.Uint32(head)
+	return slices.Contains([]uint32{0xfeff, '{', '['}, first) || slices.Contains([]uint32{0xfeff, '{', '['}, bits.ReverseBytes32(first))
+}
 
 // isUTF16 reports whether a file begins with the byte order mark of UTF-16, or with JSON in it.
 func isUTF16(head []byte) bool {

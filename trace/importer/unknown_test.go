@@ -16,6 +16,7 @@ func TestUnknownFormatNamesNearest(t *testing.T) {
 		"a user":              {`{"role":"admin","name":"x"}`, `"role", "name"; the role "admin" is not one of a message (system, developer, user, assistant, model, tool, function); the nearest format is messages`},
 		"users":               {`[{"role":"user","name":"x"},{"role":"admin","name":"y"}]`, `"role", "name"; the nearest format is messages, which also has "messages" or "content"; `},
 		"a message of a role": {`{"role":"critic","content":"Why?"}`, `the role "critic" is not one of a message`},
+		"MLflow":              {`{"info":{"trace_id":"t"},"data":{"spans":[]}}`, `unknown format: the first object has the members "info", "data"; `},
 		"no members":          {`{}`, `unknown format: the first object has no members; `},
 		"translations":        {`{"messages":{"hello":"Hallo"}}`, `the nearest format is messages, in which messages is a list`},
 		"a resource":          {`{"contents":[{"uri":"file:///a","mimeType":"text/plain","text":"a"}]}`, `the nearest format is bodies, which also has "choices" or "candidates" or "stop_reason"; `},

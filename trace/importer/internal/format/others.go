@@ -28,15 +28,15 @@ func (r *Run) ReportOtherMessages(known ...json.RawMessage) {
 	}
 	var names []string
 	for name, value := range r.Meta {
-		if value[0] == '{' || value[0] == '[' || slices.Contains(callNames, name) {
+		if value[0] == '{' || value[0] == '[' || mayHaveJSON(value) || slices.Contains(callNames, name) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		value := r.Meta[name]
+		value := decode(name, r.Meta[name])
 		switch {
-		case slices.ContainsFunc(known, func(k json.RawMessage) bool { return bytes.Equal(value, k) }):
+		case slices.ContainsFunc(known, func(k json.RawMessage) bool { return bytes.Equal(value, k) || bytes.Equal(r.Meta[name], k) }):
 			continue
 		case slices.Contains(callNames, name) && message.IsToolMember(name, value):
 			if message.HasOtherCalls(value, r.Messages) {

@@ -2,7 +2,10 @@ package format
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer/internal/body"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
@@ -18,7 +21,40 @@ var (
 // SniffRows recognizes rows that have a prompt, and an answer or an expected answer, under
 // usual names.
 func SniffRows(h *Head) (Layout, bool) {
-	return runsInArray, h.names(PromptNames) && (h.names(ExpectedNames) || h.names(AnswerNames))
+	return runsInArray, h.names(PromptNames) && (h.names(ExpectedNames) || h.names(AnswerNames)) || h.CSV && slices.Contains(h.Keys, "messages")
+}
+
+// mayHaveJSON reports whether a value is a string that may begin with a list or an object.
+func mayHaveJSON(value json.RawMessage) bool {
+	return len(value) > 1 && value[0] == '"' && strings.IndexByte(`[{ \`, value[1]) >= 0
+}
+
+// decode returns the list in a string whose whole text is a list of messages or, in a member for calls, a list or an
+// object of JSON, as exports of data frames have them. It returns any other value as it is.
+func decode(name string, value json.RawMessage) json.RawMessage {
+	if !mayHaveJSON(value) {
+		return value
+	}
+	text, _ := tree.Text(value)
+	if text = strings.TrimSpace(text); text == "" || text[0] != '[' && text[0] != '{' || !jsonio.ValidText(text) {
+		return value
+	}
+	list := jsonio.Bytes(text)
+	if slices.Contains(callNames, name) && message.IsToolMember(name, list) {
+		return list
+	}
+	if !isMessage(tree.Element(list, "0")) {
+		return value
+	}
+	for _, m := range tree.Elements(list) {
+		if !isMessage(m) {
+			return value
+		}
+	}
+	if _, err := readMessages(list); err != nil {
+		return value
+	}
+	return list
 }
 
 // Value returns the value that the pointer leads to in a row. If p is nil, it returns the
@@ -39,12 +75,12 @@ func Value(row map[string]json.RawMessage, p *tree.Pointer, names []string) json
 // the usual names. The member answer is the expected answer of a row that has an answer under another name and no
 // expected one, as in records of training. Outcome reports answers under other names, which are not read.
 func (r *Run) Outcome(expectedAt, answerAt *tree.Pointer) (expected, answer json.RawMessage) {
-	expected, answer = Value(r.Meta, expectedAt, ExpectedNames), Value(r.Meta, answerAt, AnswerNames)
+	expected, answer = Value(r.Meta, expectedAt, ExpectedNames), decode("", Value(r.Meta, answerAt, AnswerNames))
 	if answerAt != nil {
 		return expected, answer
 	}
 	for _, name := range AnswerNames {
-		other := r.Meta[name]
+		other := decode(name, r.Meta[name])
 		switch text := tree.String(other); {
 		case message.IsEmpty(other) || text == tree.String(answer) || text == tree.String(expected) && expectedAt != nil:
 		case name == "answer" && expected == nil && expectedAt == nil:

@@ -251,7 +251,7 @@ func ExpectedOf(raw json.RawMessage) (e Expected) {
 // Ask begins the messages with a prompt: a string, a list of messages, or the body of a request; nil
 // adds nothing.
 func (r *Run) Ask(prompt json.RawMessage) {
-	if prompt == nil {
+	if prompt = decode("", prompt); prompt == nil {
 		return
 	}
 	if prompt[0] == '{' {

@@ -19,7 +19,7 @@ import (
 
 // SniffTelemetry recognizes spans of OpenTelemetry, and its logs with events of model calls.
 func SniffTelemetry(h *format.Head) (format.Layout, bool) {
-	return format.Layout{Elements: true}, h.Has("resourceSpans", "batches") || h.Has("trace", "data") && h.Contains(`"spans"`) || h.Has("resourceLogs") && h.Contains(`"gen_ai.`)
+	return format.Layout{Elements: true}, h.Has("resourceSpans", "batches") || (h.Has("trace") || h.HasValue("data", "[")) && h.Contains(`"spans"`) || h.Has("resourceLogs") && h.Contains(`"gen_ai.`)
 }
 
 // Telemetry collects model calls from spans. The spans of a trace may be anywhere in a
