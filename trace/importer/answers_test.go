@@ -70,7 +70,7 @@ func TestAnswersWithMessages(t *testing.T) {
 		"and a reference":       {`{"prompt":"q","answer":"t","completion":"a","reward":0}`, []string{"user q", "assistant a", "answer a", "expected t"}},
 		"messages, a reference": {`{"prompt":[` + question + `],"completion":[{"role":"assistant","content":"a"}],"answer":5}`, []string{"user q", "assistant a", "answer a", "expected 5"}},
 		"two other answers": {`{"prompt":"q","answer":"t","output":"a","response":"b","completion":"a","expected":"t"}`,
-			[]string{"user q", "assistant a", "answer a", "expected t", "! the row has another answer, and this one is not read", "! the row has another answer, and this one is not read"}},
+			[]string{"user q", "assistant a", "answer a", "expected t", "! the row has another answer, and this one is not read"}}, // b; t is read
 		"a text and a response": {`{"messages":[` + question + `],"completion":"a","response":{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}}`, []string{"user q", "assistant a", "answer a"}},
 		"messages in a string":  {`{"prompt":"[` + strings.ReplaceAll(question+","+called, `"`, `\"`) + `]","response":"x"}`, []string{"user q", "assistant call a", "assistant x", "answer x"}},
 		"in an answer":          {`{"prompt":"q","completion":"[` + strings.ReplaceAll(called, `"`, `\"`) + `]"}`, []string{"user q", "assistant call a", "answer "}},

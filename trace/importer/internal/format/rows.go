@@ -82,7 +82,7 @@ func (r *Run) Outcome(expectedAt, answerAt *tree.Pointer) (expected, answer json
 	for _, name := range AnswerNames {
 		other := decode(name, r.Meta[name])
 		switch text := tree.String(other); {
-		case message.IsEmpty(other) || text == tree.String(answer) || text == tree.String(expected) && expectedAt != nil:
+		case message.IsEmpty(other) || text == tree.String(answer) || text == tree.String(expected):
 		case name == "answer" && expected == nil && expectedAt == nil:
 			expected = other
 		case isMessage(other) || isMessage(tree.Element(other, "0")): // see ReportOtherMessages
