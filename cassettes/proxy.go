@@ -49,7 +49,10 @@ func NewProxy(c *Cassette, log *log.Logger) (*Proxy, error) {
 		for name, text := range list {
 			u, err := url.Parse(text)
 			if err != nil || u.Host == "" || name == "" || strings.ContainsAny(name, "/ ") || name == "session" || name == "lane" {
-				return nil, fmt.Errorf("cassettes: %q is not a server of a proxy, such as openai=https://api.openai.com/v1", name+"="+text)
+				if strings.ContainsAny(name, "/ ") { // a URL, which may have a password
+					name = ""
+				}
+				return nil, fmt.Errorf("cassettes: server %q of a proxy: want a name and an absolute URL, such as openai=https://api.openai.com/v1", name)
 			}
 			p.upstreams[name] = u
 		}

@@ -18,7 +18,7 @@ type Usage struct {
 	Used     []int  `json:"used"`     // numbers of the used interactions, from 1
 }
 
-// Report appends the usage so far to a report. The list is empty for a recording.
+// Report appends the usage so far to a report. It follows symbolic links. The list is empty for a recording.
 // Concurrent programs may share a report.
 func (c *Cassette) Report(path string) error {
 	u := Usage{Cassette: FullPath(c.path), Used: []int{}}
@@ -29,7 +29,7 @@ func (c *Cassette) Report(path string) error {
 	if err != nil {
 		return err
 	}
-	f, err := atomicfile.Open(path, os.O_CREATE|os.O_APPEND, 0)
+	f, err := atomicfile.Open(atomicfile.Target(path), os.O_CREATE|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@
 package markdown
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/looptape/looptape/internal/visible"
@@ -9,6 +10,9 @@ import (
 
 // links parts the beginnings of links.
 var links = strings.NewReplacer("://", ":&#8203;//", "www.", "www&#8203;.", "WWW.", "WWW&#8203;.", "mailto:", "mailto&#8203;:", "xmpp:", "xmpp&#8203;:")
+
+// issue matches a reference to an issue, such as GH-77.
+var issue = regexp.MustCompile(`(?i)\b(gh)(-[0-9])`)
 
 // spaced replaces a control character of ASCII by a space.
 func spaced(c rune) rune {
@@ -35,5 +39,5 @@ func Plain(text string) string {
 			b.WriteString("&#8203;")
 		}
 	}
-	return links.Replace(b.String())
+	return issue.ReplaceAllString(links.Replace(b.String()), "$1&#8203;$2")
 }

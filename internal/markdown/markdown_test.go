@@ -17,6 +17,7 @@ func TestPlain(t *testing.T) {
 		{`![a](b) {c} \ +`, `\!\[a\]\(b\) \{c\} \\ \+`},
 		{"see https://a.example, www.b.example, mailto:c", `see https:&#8203;//a.example, www&#8203;.b.example, mailto&#8203;:c`},
 		{"a\u202eb\u009b", `a\\u202eb\\u009b`},
+		{"GH-77, gh-7 high-7 GH-x", "GH&#8203;-77, gh&#8203;-7 high-7 GH-x"},
 		{"@all #12", `\@&#8203;all \#&#8203;12`},
 	} {
 		if got := markdown.Plain(c[0]); got != c[1] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -124,7 +125,8 @@ func SecretFlags(c *cobra.Command, o *cassettes.Options) {
 // outputAnnotation marks the flags of output files.
 const outputAnnotation = "output file"
 
-// OutputFlag adds a flag for an output file. Execute checks it by [World.CheckOutputs]. The short
+// OutputFlag adds a flag for an output file. Execute checks it by [World.CheckOutputs], and that it is
+// not the file of an argument or of another flag. The short
 // form of the flags output and out is -o.
 func OutputFlag(c *cobra.Command, to *string, name, description string) {
 	short := map[string]string{"output": "o", "out": "o"}[name]
@@ -132,13 +134,46 @@ func OutputFlag(c *cobra.Command, to *string, name, description string) {
 	c.Flags().Lookup(name).Annotations = map[string][]string{outputAnnotation: nil}
 }
 
-func (w *World) checkOutputFlags(c *cobra.Command, _ []string) (err error) {
+func (w *World) checkOutputFlags(c *cobra.Command, args []string) (err error) {
+	if dash := c.ArgsLenAtDash(); dash >= 0 {
+		args = args[:dash]
+	}
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if _, ok := f.Annotations[outputAnnotation]; ok && err == nil {
-			if err = w.CheckOutputs(f.Value.String()); err != nil {
+			if err = errors.Join(w.CheckOutputs(f.Value.String()), w.checkOther(f, append(flagValues(c, f), args...))); err != nil {
 				err = fmt.Errorf("--%s: %w", f.Name, err)
 			}
 		}
 	})
 	return err
+}
+
+// checkOther returns an error if one of the names is that of the output file.
+func (w *World) checkOther(output *pflag.Flag, names []string) error {
+	name := output.Value.String()
+	out, err := os.Stat(name)
+	if err != nil || w.isOut(name) {
+		return nil //nolint:nilerr // a new file is no other one
+	}
+	for _, other := range names {
+		if info, err := os.Stat(strings.TrimPrefix(other, "cassette:")); err == nil && os.SameFile(out, info) {
+			return fmt.Errorf("%s is the same file as %s, which the command line also names: name another file", name, other)
+		}
+	}
+	return nil
+}
+
+// flagValues returns the values of all flags but one.
+func flagValues(c *cobra.Command, except *pflag.Flag) (values []string) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		list, ok := f.Value.(pflag.SliceValue)
+		switch {
+		case f == except:
+		case ok:
+			values = append(values, list.GetSlice()...)
+		default:
+			values = append(values, f.Value.String())
+		}
+	})
+	return values
 }

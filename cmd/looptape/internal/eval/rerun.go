@@ -266,8 +266,11 @@ func (v *rerunner) started() (*rerun.Programs, error) {
 	}
 	for _, text := range v.programs {
 		name, command, ok := strings.Cut(text, "=")
-		if _, twice := out.Tools[name]; !ok || name == "" || command == "" || twice {
-			return nil, fmt.Errorf("--tool %q: want NAME=CMD, once for each tool", text)
+		if !ok || strings.Contains(name, " ") { // a command, which may have a secret
+			return nil, errors.New("--tool: missing NAME=: want NAME=CMD, such as now='python3 now.py'")
+		}
+		if _, twice := out.Tools[name]; name == "" || command == "" || twice {
+			return nil, fmt.Errorf("--tool %q: want NAME=CMD, once for each tool", name)
 		}
 		out.Tools[name] = program(command)
 	}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -116,6 +118,9 @@ func (v *cassetteServer) start(args []string) error {
 	if v.opts.Upstreams, err = v.servers(); err != nil {
 		return err
 	}
+	if err := v.checkReport(); err != nil {
+		return err
+	}
 	v.opts.Token, v.opts.AllowOrigins = v.access()
 	v.opts.MaxBody = int64(v.maxBody) << 20
 	v.opts.Recorder, v.opts.Now = "looptape "+v.w.Version(), v.w.Now
@@ -148,13 +153,28 @@ func (v *cassetteServer) start(args []string) error {
 	return v.end(p.Failures(), c.Close(), failed)
 }
 
+// checkReport returns an error if the file to which the usage is appended is not such a report.
+func (v *cassetteServer) checkReport() error {
+	text, err := os.ReadFile(v.report)
+	if v.report == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = cassettes.ReadReport(v.report, text)
+	}
+	if err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	return nil
+}
+
 // servers returns the upstreams of the flags. If record has none, they are the providers.
 func (v *cassetteServer) servers() (map[string]string, error) {
 	out := map[string]string{}
 	for _, text := range v.upstreams {
 		name, url, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, fmt.Errorf("--upstream %q: want NAME=URL, such as openai=https://api.openai.com/v1", text)
+			return nil, errors.New("--upstream: missing NAME=: want NAME=URL, such as openai=https://api.openai.com/v1")
 		}
 		out[name] = url
 	}

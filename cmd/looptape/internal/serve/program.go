@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"slices"
 	"strings"
@@ -43,7 +44,15 @@ func (c *command) addrFlags() {
 	f.StringVar(&c.addr, "addr", "127.0.0.1:0", "listen address `HOST:PORT`; port 0 selects a free port")
 	f.BoolVar(&c.noToken, "no-token", false, "accept requests to base URLs without the token")
 	f.Uint32Var(&c.maxBody, "max-body", access.MaxBody>>20, "largest body of a request or recorded response in `MiB`")
-	f.StringArrayVar(&c.allowOrigins, "allow-origin", nil, "`origin` of web pages that may send requests, such as http://localhost:5173 (repeatable)")
+	f.Func("allow-origin", "`origin` of web pages that may send requests, such as http://localhost:5173, or * for any (repeatable)", c.allowOrigin)
+}
+
+func (c *command) allowOrigin(text string) error {
+	if u, err := url.Parse(text); text != "*" && (err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(strings.TrimSuffix(text, "/"), u.Scheme+"://"+u.Host)) {
+		return errors.New("want the scheme and host of a page without a path, such as http://localhost:5173, or * for any")
+	}
+	c.allowOrigins = append(c.allowOrigins, text)
+	return nil
 }
 
 // access chooses the token of the server.
