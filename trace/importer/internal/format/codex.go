@@ -211,9 +211,14 @@ func (c *codex) complete() {
 	}
 	for i := 0; i < len(c.run.Messages) && (c.run.Gap == 0 || i+2 < c.run.Gap); i++ {
 		var aborted []llm.Part
-		for _, call := range c.run.Messages[i].Calls() {
-			if !results[call.ID] && !call.ProviderExecuted {
-				aborted = append(aborted, llm.ToolResult{ID: call.ID, Name: call.Name, Content: []llm.Part{llm.Text{Text: "aborted"}}})
+		for _, part := range c.run.Messages[i].Parts {
+			switch p := part.(type) {
+			case llm.ToolCall:
+				if !results[p.ID] && !p.ProviderExecuted {
+					aborted = append(aborted, llm.ToolResult{ID: p.ID, Name: p.Name, Content: []llm.Part{llm.Text{Text: "aborted"}}})
+				}
+			case llm.Text: // the model continued after the calls before, which were not interrupted
+				aborted = nil
 			}
 		}
 		next := i + 1
