@@ -26,6 +26,7 @@ var lossy = map[string]string{
 	"AL-15-parallel":    "the event approval.requested; the event approval.resolved.",
 	"AL-66":             "the event approval.requested; the event approval.resolved; the decision to suspend (permissions).",
 	"AL-45":             "the event approval.requested; the event approval.resolved.",
+	"AL-50":             "the cause of a difference from line 12 of the trace.",
 	"AL-57":             "the event guardrail; the decision to stop (guardrails).",
 	"AL-59":             "the event guardrail.",
 	"AL-64":             "the event approval.requested; the event approval.resolved.",
