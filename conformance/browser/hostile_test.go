@@ -31,6 +31,7 @@ func TestPlanted(t *testing.T) {
 		p.wait(fmt.Sprintf(`document.querySelector("#case") && document.querySelector("#case").lastChild.data === %s`, quoted(bad)))
 		for range 3 {
 			p.press("]")
+			p.wait(`!document.body.innerText.includes("still loading this transcript")`)
 			clean(bad)
 			if got := eval[int](p, fmt.Sprintf(`[...document.querySelectorAll("#panel .text")].filter((e) => e.textContent.includes(%s)).length`, quoted(bad))); got < 2 {
 				t.Errorf("%s is in %d texts of the run", bad, got)

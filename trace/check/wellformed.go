@@ -82,6 +82,7 @@ func (l *List) addRejected(m llm.Message) {
 				l.sink.reportFault(faultBlank, "message %d has an empty text on part %d", n, i)
 				return
 			}
+		case llm.Media, llm.Reasoning, llm.Unknown:
 		}
 	}
 }

@@ -219,6 +219,7 @@ func (c *codex) complete() {
 				}
 			case llm.Text: // the model continued after the calls before, which were not interrupted
 				aborted = nil
+			case llm.Media, llm.Reasoning, llm.ToolResult, llm.Unknown:
 			}
 		}
 		next := i + 1

@@ -190,6 +190,7 @@ func MarkRejected(item json.RawMessage, messages []llm.Message) {
 					p.Opaque = withMember(p.Opaque, "type", json.RawMessage(`"input_text"`))
 					m.Parts[i] = p
 				}
+			case llm.Media, llm.Reasoning, llm.ToolCall, llm.Unknown:
 			}
 		}
 	}
