@@ -277,11 +277,7 @@ func (a *Agreement) compute(r *Result, metric string) error {
 		return err
 	}
 	a.Agree, a.CI95 = new(s.CaseMeans().Mean()), known(ends(s.ClusterWilson(level)))
-	clusters := map[string]bool{}
-	for _, row := range agree {
-		clusters[cmp.Or(row.Cluster, "case "+row.Case)] = true
-	}
-	a.count(pairs, len(clusters) == len(agree))
+	a.count(pairs, s.Clusters() == s.Len())
 	switch rate, ci, err := stats.CorrectedRate(items, level); {
 	case !binary:
 		a.note("no corrected mean: it needs scores and labels of 0 and 1")

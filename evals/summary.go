@@ -78,8 +78,7 @@ func (m *Metric) comparePairs(s *stats.Sample) error {
 	lost, won := slices.Clone(from), slices.Clone(from)
 	m.Pairwise = &pairwise{}
 	for i := range from {
-		from[i].Value -= 0.5
-		v := from[i].Value
+		v := from[i].Value - 0.5
 		lost[i].Value, won[i].Value = max(0, -2*v), max(0, 2*v)
 		switch {
 		case v > 0:
@@ -89,10 +88,6 @@ func (m *Metric) comparePairs(s *stats.Sample) error {
 		default:
 			m.Pairwise.Ties++
 		}
-	}
-	clusters := map[string]bool{}
-	for _, row := range from {
-		clusters[cmp.Or(row.Cluster, "case "+row.Case)] = true
 	}
 	losses, err := stats.New(lost)
 	if err != nil {
@@ -105,15 +100,15 @@ func (m *Metric) comparePairs(s *stats.Sample) error {
 	if ci, err := stats.Tango(losses, wins, level); err == nil {
 		m.CI95.Pairs = &[2]float64{(1 + ci.Low) / 2, (1 + ci.High) / 2}
 	}
-	if m.N == len(from) && len(clusters) == len(from) {
+	if s.Clusters() == s.Len() {
 		_, m.Pairwise.P, err = stats.McNemar(m.Pairwise.Losses, m.Pairwise.Wins)
 		return err
 	}
-	halves, err := stats.New(from)
+	pairs, err := stats.Pair(losses, wins)
 	if err != nil {
 		return err
 	}
-	p, err := halves.SignFlip(stats.Resampling{})
+	p, err := pairs.Difference.SignFlip(stats.Resampling{})
 	m.Pairwise.P = p.P
 	return err
 }

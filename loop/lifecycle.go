@@ -65,24 +65,24 @@ func (l *lifecycle) allows(op operation) bool { return allowed[l.phase.Load()]&o
 type recording struct {
 	mu      sync.Mutex
 	changed *sync.Cond // nil until something waits
-	lent    bool       // to code of the user: the run calls a hook
+	open    bool       // for code of the user: the run calls a hook
 	use     operation  // what that code does, 0 for nothing: one operation at a time
 }
 
 // callOut calls code of the user, which may add events and make model calls until it returns.
 func (l *lifecycle) callOut(f func()) {
-	l.recording.lend(true)
-	defer l.recording.lend(false)
+	l.recording.setOpen(true)
+	defer l.recording.setOpen(false)
 	f()
 }
 
-func (c *recording) lend(lent bool) {
+func (c *recording) setOpen(open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.use != 0 { // by a goroutine that a hook left running
 		c.wait()
 	}
-	c.lent = lent
+	c.open = open
 }
 
 // begin reports whether code of the user may do op now. If so, end follows.
@@ -93,7 +93,7 @@ func (l *lifecycle) begin(op operation) bool {
 	for op != opEvent && c.use == opEvent { // of another goroutine
 		c.wait()
 	}
-	if !c.lent || c.use != 0 || !l.allows(op) {
+	if !c.open || c.use != 0 || !l.allows(op) {
 		return false
 	}
 	c.use = op
