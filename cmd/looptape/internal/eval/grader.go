@@ -38,7 +38,9 @@ type graders struct {
 	// suite says that a suite names the files and servers, and not the command line. Then hosts get the keys of providers,
 	// in addition to the providers themselves and this machine.
 	suite bool
-	hosts []string
+	// trusted says that links of the suite may lead out of its folder.
+	trusted bool
+	hosts   []string
 	// plan, if not nil, counts the requests; no request is sent and no cassette opened.
 	plan *recordingPlan
 	// meter, if not nil, counts the tokens of responses.
@@ -72,7 +74,13 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 		return nil, errors.New("set exactly one of cassette and scenario: the file with the responses of the model")
 	case g.suite && !filepath.IsLocal(s.Cassette+s.Scenario):
 		return nil, fmt.Errorf("the file %s is not in the folder of the suite", s.Cassette+s.Scenario)
-	case s.Scenario != "":
+	}
+	if g.suite && !g.trusted {
+		if err := noLinksOut(g.folder, filepath.Join(g.folder, s.Cassette+s.Scenario)); err != nil {
+			return nil, err
+		}
+	}
+	if s.Scenario != "" {
 		return g.script(s)
 	}
 	at := slices.IndexFunc(codecs(), func(x codec) bool { return x.name == s.Provider })

@@ -52,7 +52,7 @@ func setOf(w *cli.World, names []string, rows *importer.Mapping, g graders, flag
 		return nil, fmt.Errorf("%s: the suite has its own key rows: remove the flags for rows", names[0])
 	}
 	set.folder = filepath.Dir(names[0])
-	set.graders.folder, set.graders.suite, set.graders.hosts = set.folder, true, flags.hosts
+	set.graders.folder, set.graders.suite, set.graders.trusted, set.graders.hosts = set.folder, true, flags.allow, flags.hosts
 	set.graders.recordCommand = "looptape eval score --record " + cli.ShellLine(names[0])
 	set.graders.missingCommand = "looptape eval score --record=missing " + cli.ShellLine(names[0])
 	maker := scorers.Maker{Folder: set.folder, Files: os.DirFS(set.folder), Environ: flags.environ(w), Variables: flags.programs.names, Grader: set.graders.open}
@@ -76,41 +76,45 @@ func setOf(w *cli.World, names []string, rows *importer.Mapping, g graders, flag
 		set.names[i] = filepath.Join(set.folder, name)
 	}
 	if !flags.allow {
-		for _, name := range slices.Concat(set.names, []string{filepath.Join(set.folder, s.DatasetFile), filepath.Join(set.folder, s.Baseline)}) {
-			if err := noLinksOut(set.folder, name); err != nil {
-				return nil, set.graders.close(fmt.Errorf("%s: %w", names[0], err))
+		files := slices.Clone(set.names)
+		for _, name := range []string{s.DatasetFile, s.Baseline} {
+			if name != "" {
+				files = append(files, filepath.Join(set.folder, name))
 			}
+		}
+		if err := noLinksOut(set.folder, files...); err != nil {
+			return nil, set.graders.close(fmt.Errorf("%s: %w", names[0], err))
 		}
 	}
 	return set, nil
 }
 
-// noLinksOut returns an error if a file, or a file below a folder, is a link that leads out of the folder of a suite.
-func noLinksOut(folder, name string) error {
+// noLinksOut returns an error if a file, or a file below a folder, is a link that leads out of the folder of a suite. Reading
+// a file that does not exist reports that.
+func noLinksOut(folder string, names ...string) error {
 	root, err := realPath(folder)
 	if err != nil {
 		return err
 	}
-	isOut := func(name string) bool {
-		to, err := realPath(name)
+	for _, name := range names {
+		err := filepath.WalkDir(name, func(at string, d fs.DirEntry, err error) error {
+			if err != nil || at != name && d.Type()&fs.ModeSymlink == 0 {
+				return nil //nolint:nilerr // see above
+			}
+			to, err := realPath(at)
+			if err != nil {
+				return nil //nolint:nilerr // see above
+			}
+			if within, err := filepath.Rel(root, to); err != nil || !filepath.IsLocal(within) {
+				return fmt.Errorf("%s is a link that leads out of the folder of the suite: copy the file, or add --allow-programs if you trust the suite", at)
+			}
+			return nil
+		})
 		if err != nil {
-			return false // reading it reports the error
+			return err
 		}
-		within, err := filepath.Rel(root, to)
-		return err != nil || !filepath.IsLocal(within)
 	}
-	if name != filepath.Clean(folder) && isOut(name) {
-		return linkOut(name)
-	}
-	if info, err := os.Stat(name); err != nil || !info.IsDir() || name == filepath.Clean(folder) {
-		return nil //nolint:nilerr // see above
-	}
-	return filepath.WalkDir(name, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type()&fs.ModeSymlink != 0 && isOut(name) {
-			return linkOut(name)
-		}
-		return nil
-	})
+	return nil
 }
 
 func realPath(name string) (string, error) {
@@ -119,10 +123,6 @@ func realPath(name string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(full)
-}
-
-func linkOut(name string) error {
-	return fmt.Errorf("%s is a link that leads out of the folder of the suite: copy the file, or add --allow-programs if you trust the suite", name)
 }
 
 // join reads the dataset of a command line.
