@@ -342,6 +342,17 @@ func TestEmptyTextNextToOthers(t *testing.T) {
 	}
 }
 
+// A response at the end of a session shows that the provider accepted the empty text before.
+func TestEmptyTextBeforeResponse(t *testing.T) {
+	for response, want := range map[bool]int{false: 1, true: 0} {
+		list := check.List{Protocol: "anthropic-messages", Response: response}
+		list.Add(llm.User("a"), llm.Assistant(text(""), c1), llm.ToolResults(good("c1")), llm.Assistant(text("b")))
+		if found := list.Done(); len(found) != want {
+			t.Errorf("response %v: violations %v, want %d", response, found, want)
+		}
+	}
+}
+
 // Messages of the assistant that Anthropic joins begin a new order of results.
 func TestOrderAfterJoinedText(t *testing.T) {
 	list := check.List{Protocol: "anthropic-messages"}

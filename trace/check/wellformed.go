@@ -59,7 +59,8 @@ func empty(m llm.Message) bool {
 }
 
 // addRejected reports a result without content, arguments that are not a string, and an empty text in a message that
-// has other parts or is not of the assistant, if the provider rejects it.
+// has other parts or is not of the assistant, if the provider rejects it. A response at the end shows that it accepted
+// the texts before.
 func (l *List) addRejected(m llm.Message) {
 	n := l.list.n - 1
 	for i, p := range m.Parts {
@@ -78,7 +79,7 @@ func (l *List) addRejected(m llm.Message) {
 			}
 		case llm.Text:
 			isBlank := p.Text == "" && !isContent(p.Opaque) && !(m.Role == llm.RoleAssistant && empty(m))
-			if isBlank && !l.list.unsent && !l.Accepted && faultBlank.IsReported(l.Protocol) {
+			if isBlank && !l.list.unsent && !l.Accepted && !l.Response && faultBlank.IsReported(l.Protocol) {
 				l.sink.reportFault(faultBlank, "message %d has an empty text on part %d", n, i)
 				return
 			}
