@@ -63,7 +63,7 @@ func Promptfoo(ctx context.Context, folder string, cases []Case, rounds int) (o 
 	}
 	cmd := exec.CommandContext(ctx, "node", "bench.mjs", fmt.Sprint(rounds))
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "PROMPTFOO_CONFIG_DIR="+home, "PROMPTFOO_DISABLE_TELEMETRY=1", "PROMPTFOO_DISABLE_UPDATE=1", "PROMPTFOO_DISABLE_REMOTE_GENERATION=1")
+	cmd.Env = Offline(home)
 	cmd.Stdin = bytes.NewReader(in)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -78,4 +78,10 @@ func Promptfoo(ctx context.Context, folder string, cases []Case, rounds int) (o 
 		return o, fmt.Errorf("%v: got %d results of %d cases", cmd, len(o.Results), len(cases))
 	}
 	return o, nil
+}
+
+// Offline returns the environment in which promptfoo uses no network, and a folder for its files.
+func Offline(folder string) []string {
+	return append(os.Environ(), "PROMPTFOO_CONFIG_DIR="+folder, "PROMPTFOO_DISABLE_TELEMETRY=1", "PROMPTFOO_DISABLE_UPDATE=1",
+		"PROMPTFOO_DISABLE_REMOTE_GENERATION=1", "PROMPTFOO_DISABLE_SHARING=1")
 }

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/looptape/looptape/bench/assertions"
 )
 
 func main() {
@@ -39,8 +41,8 @@ func main() {
 	}
 }
 
-// assertions are the names of the assertions in order.
-var assertions = []string{"equals", "contains", "regex"}
+// names are the assertions in order.
+var names = []string{"equals", "contains", "regex"}
 
 const suite = `suite: 2
 runs: [rows.jsonl]
@@ -97,8 +99,7 @@ type tool struct {
 func (t *tool) run(ctx context.Context, folder string) error {
 	cmd := exec.CommandContext(ctx, t.command[0], t.command[1:]...)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "PROMPTFOO_DISABLE_TELEMETRY=1", "PROMPTFOO_DISABLE_UPDATE=1", "PROMPTFOO_DISABLE_REMOTE_GENERATION=1",
-		"PROMPTFOO_DISABLE_SHARING=1", "PROMPTFOO_CONFIG_DIR="+filepath.Join(folder, "config"))
+	cmd.Env = assertions.Offline(filepath.Join(folder, "config"))
 	start := time.Now()
 	text, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil || !slices.Contains(t.statuses, cmd.ProcessState.ExitCode()) {
@@ -141,7 +142,7 @@ func run(ctx context.Context, out io.Writer, n, rounds int) (same bool, err erro
 		}
 	}
 	var table strings.Builder
-	fmt.Fprintf(&table, "| tool | %s | time | processor time | peak memory |\n| --- | %s---: | ---: | ---: |\n", strings.Join(assertions, " | "), strings.Repeat("---: | ", len(assertions)))
+	fmt.Fprintf(&table, "| tool | %s | time | processor time | peak memory |\n| --- | %s---: | ---: | ---: |\n", strings.Join(names, " | "), strings.Repeat("---: | ", len(names)))
 	var passed [][]int
 	for _, t := range tools {
 		list, err := t.passed(folder)
@@ -159,13 +160,13 @@ func run(ctx context.Context, out io.Writer, n, rounds int) (same bool, err erro
 // ourPasses returns the number of passed runs of each assertion in a score file.
 func ourPasses(folder string) ([]int, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "scores.jsonl"))
-	passed := make([]int, len(assertions))
+	passed := make([]int, len(names))
 	for line := range bytes.Lines(text) {
 		var row struct {
 			Run struct{ Scores map[string]float64 }
 		}
 		err = errors.Join(err, json.Unmarshal(line, &row))
-		for i, name := range assertions {
+		for i, name := range names {
 			passed[i] += int(row.Run.Scores[name])
 		}
 	}
@@ -190,7 +191,7 @@ func theirPasses(folder string) ([]int, error) {
 	if err := json.Unmarshal(text, &out); err != nil {
 		return nil, err
 	}
-	passed := make([]int, len(assertions))
+	passed := make([]int, len(names))
 	for _, r := range out.Results.Results {
 		for i, c := range r.GradingResult.ComponentResults {
 			if c.Pass {
