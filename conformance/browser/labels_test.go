@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	cdp "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
@@ -17,22 +16,30 @@ import (
 // label sets labels on the page, and returns the file that the page then downloads.
 func (p *tab) label(labels map[string]string) string {
 	p.t.Helper()
-	folder := p.t.TempDir()
-	_, err := chromedp.Call(p.ctx, cdp.SetDownloadBehavior, cdp.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder})
+	folder, events := p.t.TempDir(), true
+	done := make(chan struct{}, 1)
+	p.must(chromedp.Listen(p.ctx, func(ev any) {
+		if e, ok := ev.(*cdp.EventDownloadProgress); ok && e.State == cdp.DownloadProgressStateCompleted {
+			select {
+			case done <- struct{}{}:
+			default:
+			}
+		}
+	}))
+	_, err := chromedp.Call(p.ctx, cdp.SetDownloadBehavior, cdp.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder, EventsEnabled: &events})
 	p.must(err)
 	for metric, value := range labels {
 		p.choose(`[aria-label="Label of `+metric+`"]`, value, "change")
 	}
 	p.click("#download")
-	name := filepath.Join(folder, "labels.jsonl")
-	for p.t.Context().Err() == nil {
-		text, err := os.ReadFile(name)
-		if err == nil && len(text) > 0 {
-			return string(text)
-		}
-		time.Sleep(10 * time.Millisecond) // the browser writes the file
+	select {
+	case <-done:
+	case <-p.ctx.Done():
+		p.must(p.ctx.Err())
 	}
-	return ""
+	text, err := os.ReadFile(filepath.Join(folder, "labels.jsonl"))
+	p.must(err)
+	return string(text)
 }
 
 // labeled returns the plain page with labels.
