@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"encoding/json"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -133,7 +134,7 @@ func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 	if u, err := url.Parse(x.Request.URL); err == nil {
 		path, host = strings.ToLower(u.Path), u.Host
 	}
-	answer, _ := cassettes.Decompress(x.Response.Header, x.Response.Body) // without it, the request decides
+	answer, unread := cassettes.Decompress(x.Response.Header, x.Response.Body) // without it, the request decides
 	switch {
 	case x.Request.Method != http.MethodPost:
 		return false
@@ -159,8 +160,31 @@ func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 		return tree.Member(object, "message") != nil && strings.HasSuffix(path, "/chat") && (isModel || strings.Contains(host, "cohere"))
 	}
 	first := firstElement(answer)
-	return isModel || tree.First(object, requestParameters...) != nil || tree.First(tree.Member(object, "parameters"), requestParameters...) != nil ||
+	return unread != nil || isModel || tree.First(object, requestParameters...) != nil || tree.First(tree.Member(object, "parameters"), requestParameters...) != nil ||
 		jsonio.ValidSyntax(first) && tree.First(first, generated...) != nil
+}
+
+// mayBeModelRequest reports whether a request at an unknown path, whose body is not JSON or has an encoding that
+// cannot be decoded, may be one to a model: it is JSON by its header, and neither its path nor its response is
+// known to be of another service.
+func mayBeModelRequest(x *recording.Interaction, text []byte, encoding error) bool {
+	u, err := url.Parse(x.Request.URL)
+	if x.Request.Method != http.MethodPost || err == nil && isOtherEndpoint(u.Path) {
+		return false
+	}
+	text = bytes.TrimSpace(text)
+	mediaType, _, _ := mime.ParseMediaType(x.Request.Header.Get("Content-Type"))
+	if mediaType != "" && mediaType != "application/json" || encoding == nil && (!bytes.HasPrefix(text, []byte("{")) || jsonio.ValidSyntax(text)) {
+		return false
+	}
+	answer, err := cassettes.Decompress(x.Response.Header, x.Response.Body)
+	if err != nil || x.Response.Termination != "" || x.Response.Status >= http.StatusBadRequest {
+		return true
+	}
+	if answer = bytes.TrimSpace(answer); !jsonio.ValidSyntax(answer) {
+		return bytes.HasPrefix(answer, []byte("{")) || bytes.Contains(answer, []byte("data:"))
+	}
+	return body.Name(answer) != "" || tree.First(firstElement(answer), slices.Concat(withText, generated)...) != nil
 }
 
 // isBatch reports whether the body of a request has whole requests to a model, as a batch of Anthropic has.

@@ -273,6 +273,8 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	}
 	text, err := cassettes.Decompress(x.Request.Header, x.Request.Body)
 	switch {
+	case p == nil && mayBeModelRequest(x, text, err):
+		return fmt.Errorf("the request may be to a model, but its body cannot be read: %w", cmp.Or(err, errNoJSON))
 	case err != nil && p == nil:
 		return nil
 	case err != nil:
@@ -440,6 +442,8 @@ func (b *background) complete(e *Exchange, x *recording.Interaction) error {
 	(*b)[id[1]] = nil
 	return nil
 }
+
+var errNoJSON = errors.New("the body is not valid JSON: record it again as a whole")
 
 var errIncomplete = errors.New("the recorded response is incomplete")
 

@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -396,6 +397,46 @@ func TestUnreadEntriesAreReported(t *testing.T) {
 	}
 	if _, err := importer.Open("file", strings.NewReader(head+`"entries":[`+socket+`]}}`)); err == nil || !strings.HasPrefix(err.Error(), "file:1: interaction 1: messages of WebSocket") {
 		t.Errorf("a file with nothing else: %v", err)
+	}
+}
+
+// A request at an unknown address whose body cannot be read is reported if it may be to a model.
+func TestUndecodableBodiesAreReported(t *testing.T) {
+	const (
+		unknown  = "https://llm.example/generate"
+		answer   = `{"output":"a"}`
+		embedded = `{"embedding":[1]}`
+		encoded  = `{"name":"Content-Encoding","value":"%s"}`
+		cut      = `{"inputs":[{"role":"user","content":"q`
+	)
+	entry := func(url, headers, sent, responseHeaders, got string, status int) string {
+		encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+		return fmt.Sprintf(`{"log":{"version":"1.2","creator":{"name":"x","version":"1"},"entries":[{"request":{"method":"POST","url":%q,"headers":[%s],"postData":{"mimeType":"application/json","encoding":"base64","text":%q}},`+
+			`"response":{"status":%d,"headers":[%s],"content":{"mimeType":"application/json","encoding":"base64","text":%q}}}]}}`, url, headers, encode(sent), status, responseHeaders, encode(got))
+	}
+	inEncoding := func(name string) string { return fmt.Sprintf(encoded, name) }
+	form := inEncoding("compress") + `,{"name":"Content-Type","value":"application/x-protobuf"}`
+	for name, c := range map[string]struct {
+		file string
+		want bool
+	}{
+		"unknown encoding":                {entry(unknown, inEncoding("compress"), "\x1f\x9d", "", answer, 200), true},
+		"invalid gzip":                    {entry(unknown, inEncoding("gzip"), "\x1f\x8b\xff", "", answer, 200), true},
+		"both unknown":                    {entry(unknown, inEncoding("gzip"), "\x1f\x8b\xff", inEncoding("gzip"), "\x1f\x8b\xff", 200), true},
+		"refused":                         {entry(unknown, inEncoding("gzip"), "\x1f\x8b\xff", "", `{"error":"x"}`, 400), true},
+		"truncated request":               {entry(unknown, "", cut, "", answer, 200), true},
+		"response in an unknown encoding": {entry(unknown, "", `{"inputs":"q"}`, inEncoding("compress"), "\x1f\x9d", 200), true},
+		"stream":                          {entry(unknown, inEncoding("gzip"), "\x1f\x8b\xff", "", "data:{\"token\":{}}\n\n", 200), true},
+		"embeddings by path":              {entry("https://llm.example/v1/embeddings", inEncoding("compress"), "\x1f\x9d", "", answer, 200), false},
+		"embeddings by response":          {entry(unknown, inEncoding("compress"), "\x1f\x9d", "", embedded, 200), false},
+		"telemetry":                       {entry("https://metrics.example/v1/metrics", form, "\x1f\x9d", "", answer, 200), false},
+		"without a response":              {entry("https://metrics.example/collect", inEncoding("compress"), "\x1f\x9d", "", "", 200), false},
+		"truncated, of another service":   {entry("https://db.example/rows", "", cut, "", `{"rows":1}`, 200), false},
+	} {
+		got := unknownIn(t, c.file)
+		if (len(got) == 1) != c.want || c.want && !strings.Contains(got[0], "interaction 1: the request ") {
+			t.Errorf("%s: reported %q, want a report: %v", name, got, c.want)
+		}
 	}
 }
 
