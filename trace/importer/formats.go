@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"encoding/json"
 	"regexp"
 
 	"github.com/looptape/looptape/cassettes"
@@ -27,6 +28,8 @@ type Format struct {
 	runs  func(*walker)                  // gives all runs; nil for runs that are JSON values
 	// newest is the newest version of the head that is known; 0 means that it has no version.
 	newest int
+	// named returns how many runs a head requires; nil if it does not.
+	named func(head map[string]json.RawMessage) int
 	// records returns a reader of runs that consist of several records.
 	records func() format.Records
 }
@@ -57,7 +60,7 @@ func formats() []Format {
 		records("langchain", format.SniffLangChain, format.NewLangChain),
 		{Name: "langsmith", WholeFile: true, sniff: spans.SniffLangSmith, runs: (*walker).sessions, records: spans.NewLangSmith},
 		records("managed-agents", format.SniffManagedAgents, format.NewManagedAgents),
-		{Name: "inspect", newest: 3, sniff: format.SniffInspect, read: format.Inspect},
+		{Name: "inspect", newest: 3, named: format.InspectSamples, sniff: format.SniffInspect, read: format.Inspect},
 		{Name: "swe-agent", sniff: format.SniffSWEAgent, read: format.SWEAgent},
 		{Name: "ai-sdk", sniff: format.SniffAISDK, read: format.AISDK},
 		{Name: "promptfoo", sniff: format.SniffPromptfoo, read: format.Promptfoo},

@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -177,5 +178,49 @@ func TestInspectVersions(t *testing.T) {
 	want := []string{"! file: version: unknown version 4: looptape knows versions 1 to 3 and may not understand the runs", "sample-1@1"}
 	if _, got := read(t, bytes.NewReader(in)); cmp.Diff(want, got) != "" {
 		t.Errorf("a ZIP: got %q, want %q", got, want)
+	}
+}
+
+// A log with fewer samples than its header requires is incomplete.
+func TestInspectIncomplete(t *testing.T) {
+	head := func(status, results, eval string) string {
+		return `"version":2,"status":"` + status + `","eval":` + eval + `,"results":` + results
+	}
+	const all, ids = `{"total_samples":2,"completed_samples":2}`, `{"dataset":{"sample_ids":[1]}}`
+	missing := func(named, has int) string {
+		return fmt.Sprintf("! file: the file is incomplete: its header requires %d runs and it has %d", named, has)
+	}
+	for name, c := range map[string]struct{ head, want string }{
+		"missing":             {head("success", all, "{}"), missing(2, 1)},
+		"none completed":      {head("success", `{"total_samples":3,"completed_samples":1}`, "{}"), missing(3, 1)},
+		"cancelled":           {head("cancelled", `{"total_samples":3,"completed_samples":1}`, "{}"), ""},
+		"completed in error":  {head("error", all, "{}"), missing(2, 1)},
+		"without results":     {head("started", "null", "{}"), ""},
+		"all":                 {head("success", `{"total_samples":1,"completed_samples":1}`, `{"dataset":{"samples":100}}`), ""},
+		"with ids of all":     {head("success", all, ids), ""},
+		"with ids and epochs": {head("success", all, `{"dataset":{"sample_ids":[1]},"config":{"epochs":2}}`), missing(2, 1)},
+	} {
+		want := []string{"sample-1/epoch-1@1 user:hi"}
+		if c.want != "" {
+			want = append(want, c.want)
+		}
+		before, results, _ := strings.Cut(c.head, `,"results":`)
+		header := entry{name: "header.json", text: "{" + c.head + "}"}
+		sample := `"samples":[` + sampleOne.text + `]`
+		for form, file := range map[string]string{
+			"JSON":                `{` + c.head + `,` + sample + `}`,
+			"JSON, results after": `{` + before + `,` + sample + `,"results":` + results + `}`,
+			"ZIP":                 string(zipOf(t, header, sampleOne)),
+			"chunked ZIP": string(zipOf(t, header, entry{name: "samples/1_epoch_1/sample.json", text: `{"id":1,"epoch":1,"message_refs":[[0,1]]}`},
+				entry{name: "samples/1_epoch_1/messages/0.json", text: "[" + hi + "]"})),
+		} {
+			if _, got := read(t, strings.NewReader(file)); cmp.Diff(want, got) != "" {
+				t.Errorf("%s, %s: got %q, want %q", name, form, got, want)
+			}
+		}
+	}
+	two := `{` + head("success", all, "{}") + `,"samples":[` + sampleOne.text + `,{"id":}]}`
+	if _, got := read(t, strings.NewReader(two+"\n"+two)); len(got) != 4 {
+		t.Errorf("logs with an invalid sample: got %q", got)
 	}
 }

@@ -28,6 +28,7 @@ type walker struct {
 	read      func(*jsonio.Dec, *format.Run) // reads one run
 	head      map[string]json.RawMessage     // of the runs, which share it
 	found     bool                           // the array of the runs; then head is complete
+	elements  int                            // of that array
 	tail      map[string]json.RawMessage     // of a document: what follows its runs
 	heldBytes int                            // of the entries of a sample in a ZIP
 	zipBytes  int64                          // compressed size of these entries
@@ -392,15 +393,30 @@ func joinPath(path, sub string) string {
 // those after it. It reports whether the rest can be read.
 func (w *walker) document(in *input) bool {
 	w.found, w.head, w.tail = false, map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	defer w.holdLast()()
-	if err := w.object(in, "", w.layout.Path); err != nil {
+	release := w.holdLast()
+	err := w.object(in, "", w.layout.Path)
+	switch {
+	case err != nil:
 		w.give(Run{}, err)
-		return false
-	}
-	if !w.found && !w.stopped {
+	case !w.found && !w.stopped:
 		w.fail(in.line, errors.New("the array of runs at "+strings.Join(w.layout.Path, ".")+" is missing"))
 	}
-	return true
+	if release(); err == nil && w.found {
+		w.checkCount(w.elements)
+	}
+	return err == nil
+}
+
+// checkCount reports runs that the head, and what follows the runs, require and the file does not have.
+func (w *walker) checkCount(has int) {
+	if w.Format.named == nil || w.stopped {
+		return
+	}
+	head := maps.Clone(w.head)
+	maps.Copy(head, w.tail)
+	if named := w.Format.named(head); named > has {
+		w.fail(0, fmt.Errorf("the file is incomplete: its header requires %d runs and it has %d", named, has))
+	}
 }
 
 // object reads the next object, at a path, to find the array of runs that the names lead to.
@@ -480,7 +496,10 @@ func (w *walker) member(in *input, key, path string, names []string) *Error {
 	if key == names[0] && c == '[' && len(names) == 1 {
 		w.found = true
 		w.checkVersion(in.line)
-		return w.array(in, path, nil)
+		first := w.runs
+		err := w.array(in, path, nil)
+		w.elements = w.runs - first
+		return err
 	}
 	if key == names[0] && c == '{' && len(names) > 1 {
 		return w.object(in, path, names[1:])

@@ -105,7 +105,10 @@ func (w *walker) entries() {
 	}
 	if w.zip.Samples == nil && !w.stopped {
 		w.fail(0, errors.New("the ZIP has no entry samples/*.json, and so no runs"))
+		return
 	}
+	w.flush()
+	w.checkCount(len(w.zip.Samples))
 }
 
 func (w *walker) sample(s archive.Sample) {

@@ -23,6 +23,27 @@ func SniffInspect(h *Head) (Layout, bool) {
 	return Layout{Path: []string{"samples"}}, h.Object && h.Has("eval") && h.Has("version", "status", "plan", "samples")
 }
 
+// InspectSamples returns how many samples a log with this head must have: those that were completed and, if the
+// evaluation succeeded, all of it. The ids of the samples, if the head has them, limit both.
+func InspectSamples(head map[string]json.RawMessage) int {
+	number := func(raw json.RawMessage, names ...string) int {
+		n, _ := strconv.Atoi(tree.Scalar(raw, names...))
+		return n
+	}
+	named := number(head["results"], "completed_samples")
+	if tree.Scalar(head["status"]) == "success" {
+		named = max(named, number(head["results"], "total_samples"))
+	}
+	ids := 0
+	for range tree.Elements(head["eval"], "dataset", "sample_ids") {
+		ids++
+	}
+	if ids > 0 {
+		named = min(named, ids*max(1, number(head["eval"], "config", "epochs")))
+	}
+	return named
+}
+
 // Inspect reads a sample of a log: an EvalSample of
 // https://inspect.aisi.org.uk/reference/inspect_ai.log.html, of any version.
 func Inspect(d *jsonio.Dec, run *Run) {
