@@ -29,6 +29,10 @@ var shapes = []shape{
 	{"a webhook of Microsoft Teams", "webhook.office.com/", word(`webhook\.office\.com/webhookb2/[\w@/-]{60,}`)},
 	// https://developer.hashicorp.com/terraform/cloud-docs/users-teams-organizations/api-tokens
 	{"a token of Terraform", ".atlasv1.", word(`[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,}`)},
+	// https://developers.facebook.com/docs/facebook-login/guides/access-tokens/#apptokens
+	{"a token of a Facebook app", "|", regexp.MustCompile(`(?:^|[^0-9A-Za-z])([0-9]{15,16}\|[\w-]{27,40})`)},
+	// https://github.com/microsoft/security-utilities
+	{"a client secret of Microsoft Entra", "Q~", regexp.MustCompile(`(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,33}[A-Za-z0-9_~])`)},
 }
 
 const privateKey = "a private key"
@@ -219,8 +223,8 @@ func (o *Rules) findPlain(text string, nested int) (hits []hit) {
 func prefixed(text string, at int, rows []prefixRow) (longest hit, found bool) {
 	for _, p := range rows {
 		rest := text[at:]
-		if !strings.HasPrefix(rest, p.prefix) {
-			continue
+		if !strings.HasPrefix(rest, p.prefix) || p.row.chars == hexChars && at > 0 && strings.IndexByte("_-", text[at-1]) >= 0 {
+			continue // cache_key_ and a hash is no key
 		}
 		rest = rest[len(p.prefix):]
 		n := 0
@@ -228,7 +232,7 @@ func prefixed(text string, at int, rows []prefixRow) (longest hit, found bool) {
 			n++
 		}
 		n = len(strings.TrimRight(rest[:n], ".-=_")) // the end of a sentence
-		for p.row.max == 0 && n < len(rest) && p.row.chars[rest[n]] && rest[n] != '.' {
+		for (p.row.max == 0 || n < p.row.min) && n < len(rest) && p.row.chars[rest[n]] && rest[n] != '.' {
 			n++
 		}
 		if n < p.row.min || p.row.max > 0 && n > p.row.max || p.row.vendor == "" && !alnum[rest[0]] {
@@ -273,6 +277,19 @@ func around(text string, from, to int) (h hit, found bool) {
 	case len(word) > len("-us")+32 && len(word) <= len("-us99")+32 && word[32:35] == "-us" && hexChars.all(word[:32]):
 		// https://mailchimp.com/developer/marketing/docs/fundamentals/
 		return hit{from: from, to: to, what: "a key of Mailchimp", known: true}, true
+	case len(word) == 50 && word[32] == '-' && word[41] == '-' && hexChars.all(word[:32]) && hexChars.all(word[33:41]) && hexChars.all(word[42:]):
+		// https://documentation.mailgun.com/docs/mailgun/user-manual/api-key-mgmt/
+		return hit{from: from, to: to, what: "a key of Mailgun", known: true}, true
+	case len(word) == 32 && hexChars.all(word) && strings.HasPrefix(text[to:], "."):
+		// https://docs.bigmodel.cn/cn/guide/develop/http/introduction
+		if n := alnumLength(text[to+1:]); n == 16 && isGenerated(text[to+1:to+1+n], minRises) {
+			return hit{from: from, to: to + 1 + n, what: "a key of Zhipu", known: true}, true
+		}
+	case len(word) == 36 && hexDash.all(word) && strings.Count(word, "-") == 4 && strings.HasPrefix(text[to:], ":"):
+		// https://docs.fal.ai/model-apis/authentication
+		if n := alnumLength(text[to+1:]); n == 32 && hexChars.all(text[to+1:to+1+n]) {
+			return hit{from: from, to: to + 1 + n, what: "a key of fal", known: true}, true
+		}
 	case len(word) == 40 && strings.HasSuffix(word, "_mmk"):
 		// https://dev.maxmind.com/license-key-tutorials/
 		return hit{from: from, to: to, what: "a key of MaxMind", known: true}, true
@@ -291,6 +308,15 @@ func around(text string, from, to int) (h hit, found bool) {
 		}
 	}
 	return hit{}, false
+}
+
+func alnumLength(text string) int {
+	for i := range len(text) {
+		if !alnum[text[i]] {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // inBase64Text returns what a word contains if it is text in base64. It is empty if it contains no
