@@ -193,7 +193,7 @@ const maxEncodings = 3 // of repeated percent encoding
 // namedParts returns the values that names in text mark as secret, also within percent
 // encoding, such as a URL in a query.
 func (o *Rules) namedParts(l *leaf, times int) []part {
-	parts := slices.Concat(o.assigned(l), o.elements(l.text), o.labeled(l.text), userinfo(l.text))
+	parts := slices.Concat(o.assigned(l), o.elements(l.text), o.labeled(l.text), o.prose(l.text), secretKeys(l.text), userinfo(l.text))
 	if times == 0 {
 		return parts
 	}

@@ -219,6 +219,41 @@ func (o *Rules) findPlain(text string, nested int) (hits []hit) {
 	return hits
 }
 
+// secretKeys returns the secret access keys of AWS in a text that has the id of such a key.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
+func secretKeys(text string) (parts []part) {
+	if !hasKeyID(text) {
+		return nil
+	}
+	for from := 0; from < len(text); from++ {
+		to := from
+		for to < len(text) && base64Only[text[to]] {
+			to++
+		}
+		if word := text[from:to]; len(word) == 40 && looksMixed(word) && strings.ContainsAny(word, digitChars) && caseChanges(word)*5 >= len(word)*2 {
+			parts = append(parts, part{from: from, to: to})
+		}
+		from = to
+	}
+	return parts
+}
+
+func hasKeyID(text string) bool {
+	for _, begin := range []string{"AKIA", "ASIA"} {
+		for at := 0; ; {
+			i := strings.Index(text[at:], begin)
+			if i < 0 {
+				break
+			}
+			at += i + len(begin)
+			if n := alnumLength(text[at:]); n == 16 && upperChars.all(text[at:at+n]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // prefixed returns the longest key with one of these prefixes at this position.
 func prefixed(text string, at int, rows []prefixRow) (longest hit, found bool) {
 	for _, p := range rows {

@@ -54,6 +54,7 @@ var (
 	nameChars   = charsOf("_-")
 	dotted      = charsOf("_-.=")
 	base64Chars = charsOf("+/_-=")
+	base64Only  = charsOf("+/")
 	urlChars    = charsOf("%+/=")
 	dollar      = charsOf("$")
 	hexChars    = only("0123456789abcdefABCDEF")
