@@ -88,11 +88,13 @@ func TestAL53BuiltinTool(t *testing.T) {
 				}
 			}
 			complete(nil)
-			if err := l.AddTool(builtin(second, &runs)); err != nil {
+			named := builtin(second, &runs)
+			named.Name = "search" // the key is the type also for a tool with a name
+			if err := l.AddTool(named); err != nil {
 				t.Fatal(err)
 			}
 			complete(nil)
-			complete(&agentloop.Options{Tools: []llm.Tool{{Builtin: json.RawMessage(third)}}})
+			complete(&agentloop.Options{Tools: []llm.Tool{{Name: "search", Builtin: json.RawMessage(third)}}})
 			var want []any
 			for _, tools := range []string{first + "," + c.function, second + "," + c.function, c.function + "," + third} {
 				var list any

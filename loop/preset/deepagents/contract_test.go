@@ -101,7 +101,7 @@ func TestPrepareEndDA56(t *testing.T) {
 	}
 }
 
-// DA-27, DA-28: the repair model of the agent repairs, by default with the name gpt-oss-20b. Its
+// DA-25, DA-27, DA-28: the repair model of the agent repairs, by default with the name gpt-oss-20b. Its
 // request has no tools, the schema of the tool for the answer, and the five lines of the reference
 // documentation. The agent's model repairs only without it.
 func TestRepairModelDA27DA28(t *testing.T) {
@@ -150,6 +150,62 @@ func TestRepairModelDA27DA28(t *testing.T) {
 		want := "The model tried to call \"weather\" with:\n" + c.lines + "\nThe tool accepts:\n" + schema + "\nPlease fix the inputs."
 		if diff := cmp.Diff([]llm.Message{llm.User(want)}, req.Messages); diff != "" {
 			t.Errorf("%+v: the prompt (-want +got):\n%s", c, diff)
+		}
+	}
+}
+
+// DA-07, DA-08, DA-15 to DA-20, DA-22, DA-23, DA-45: the agents of a graph have their own instructions and
+// tools, those of the options, and the transfer tools of their handoffs with the descriptions of
+// the targets. A transfer takes effect in the next step, at any depth and back to the root. All
+// agents share the step limit.
+func TestHandoffsOfGenerate(t *testing.T) {
+	fails := loop.Tool{Name: "y", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("boom") }}
+	root, b, c := agent("root", nil, tool("x", "X")), agent("b", nil, fails), agent("c", nil, tool("z", "Z"))
+	root.Description, b.Description, c.Description = "Plans.", "Searches.", "Writes."
+	root.Handoffs, b.Handoffs, c.Handoffs = []*deepagents.Agent{b}, []*deepagents.Agent{c}, []*deepagents.Agent{root, b}
+	const (
+		asRoot = "I am root of  [x ours transfer_to_b: Hands the conversation over to b. Searches.]"
+		asB    = "I am b of  [y ours transfer_to_c: Hands the conversation over to c. Writes.]"
+		asC    = "I am c of  [z ours transfer_to_root: Hands the conversation over to root. Plans. transfer_to_b: Hands the conversation over to b. Searches.]"
+	)
+	for name, c := range map[string]struct {
+		responses []fake.Response
+		active    string
+		limit     int
+		want      []string // requests
+		results   string   // of all steps
+	}{
+		"to each agent and back": {
+			[]fake.Response{calls("transfer_to_b", "x"), calls("y", "ours", "transfer_to_c"), calls("z", "transfer_to_root"), calls("x"), text("done")}, "", 0,
+			[]string{asRoot, asB, asC, asRoot, asRoot}, "transferred to b, X, boom, O, transferred to c, Z, transferred to root, X",
+		},
+		"two transfers":    {[]fake.Response{calls("transfer_to_root", "transfer_to_b"), text("done")}, "c", 0, []string{asC, asB}, "transferred to root, transferred to b"},
+		"unknown agent":    {[]fake.Response{calls("x"), text("done")}, "ghost", 0, []string{asRoot, asRoot}, "X"},
+		"one limit of all": {[]fake.Response{calls("transfer_to_b"), calls("transfer_to_c"), text("never")}, "", 2, []string{asRoot, asB}, "transferred to b, transferred to c"},
+	} {
+		m := fake.NewModel(c.responses...)
+		root.Model, root.MaxSteps = m, c.limit
+		vars := new(middleware.Vars)
+		middleware.ActiveAgent.Set(vars, c.active)
+		res, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), vars, &deepagents.Options{Loop: loop.Config{Tools: []loop.Tool{tool("ours", "O")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, results []string
+		for _, r := range m.RecordedRequests() {
+			var tools []string
+			for _, t := range r.Request.Tools {
+				tools = append(tools, strings.TrimSuffix(t.Name+": "+t.Description, ": "))
+			}
+			got = append(got, fmt.Sprint(r.Request.System.Text(), " ", tools))
+		}
+		for _, s := range res.Steps {
+			for _, r := range s.Results {
+				results = append(results, r.Text())
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || strings.Join(results, ", ") != c.results {
+			t.Errorf("%s: results %q, requests (-want +got):\n%s", name, results, diff)
 		}
 	}
 }
