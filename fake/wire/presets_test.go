@@ -269,12 +269,14 @@ func TestDZ60Prefix(t *testing.T) {
 	call := func(n int) fake.Response {
 		return fake.Response{Text: "step", Calls: []fake.Call{{ID: fmt.Sprint("call_", n), Name: "a", Arguments: `{"z":1,"b":"x"}`}}}
 	}
+	tools := []loop.Tool{deuzTool(`{"z":1,"b":[2,1]}`), deuzTool("Y"), deuzTool("Z")}
+	tools[1].Name, tools[2].Name = "y", "b"
 	var first map[string][]string
 	for range 2 {
 		sent := map[string][]string{}
 		for name, client := range keyedClients(t, call(1), call(2), call(3), fake.Response{Text: "done"}) {
 			res, err := deuz.GenerateText(t.Context(), deuz.Options{Model: client.Client, Messages: []llm.Message{llm.User("go")}, Loop: loop.Config{
-				Model: "m", System: "You are terse.", MaxSteps: 5, Tools: []loop.Tool{deuzTool(`{"z":1,"b":[2,1]}`)},
+				Model: "m", System: "You are terse.", MaxSteps: 5, Tools: tools,
 			}})
 			if err != nil || len(res.Steps) != 4 {
 				t.Fatalf("%s: %v", name, err)

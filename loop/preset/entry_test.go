@@ -144,15 +144,12 @@ func TestDefaultsOfEntryPoints(t *testing.T) {
 		{"stop condition", "stop_when", func(c *loop.Config) {
 			c.StopWhen = []loop.StopCondition{{Stop: func(_ context.Context, s *loop.StepInfo) (bool, error) { return len(s.Steps) == 40, nil }}}
 		}},
-		{"tool choice", "tool_choice", func(c *loop.Config) { c.ToolChoice = llm.ToolChoice{Mode: llm.ChooseRequired} }},
-		{"system prompt, settings", "", func(c *loop.Config) { c.System, c.Settings = "brief", llm.Settings{MaxTokens: 9, Seed: new(int64)} }},
-		{"one tool at a time", "concurrency", func(c *loop.Config) { c.Concurrency = 1 }},
-		{"runaway guard", "same_tool_error_stop", func(c *loop.Config) { c.MaxConsecutiveToolErrors = 200 }},
-		{"token budget", "token_budget", func(c *loop.Config) { c.TokenBudget = 1 << 40 }},
-		{"deadline", "deadline", func(c *loop.Config) { c.Deadline = time.Hour }},
-		{"tool timeout", "tool_timeout", func(c *loop.Config) { c.ToolTimeout = time.Hour }},
-		{"retries", "retry_max retry_base", func(c *loop.Config) { c.Retry.Max = 2 }},
-		{"middleware, step callback", "", func(c *loop.Config) { c.Middleware, c.OnStep = []loop.Middleware{looks}, func(loop.Step) {} }},
+		{"request", "tool_choice retry_max retry_base", func(c *loop.Config) {
+			c.ToolChoice, c.System, c.Settings, c.Retry.Max = llm.ToolChoice{Mode: llm.ChooseRequired}, "brief", llm.Settings{MaxTokens: 9, Seed: new(int64)}, 2
+			c.Middleware, c.OnStep = []loop.Middleware{looks}, func(loop.Step) {}
+		}},
+		{"one tool at a time", "concurrency token_budget deadline", func(c *loop.Config) { c.Concurrency, c.TokenBudget, c.Deadline = 1, 1<<40, time.Hour }},
+		{"limits of tools", "same_tool_error_stop tool_timeout", func(c *loop.Config) { c.MaxConsecutiveToolErrors, c.ToolTimeout = 200, time.Hour }},
 	} {
 		for _, e := range entryPoints {
 			var mem trace.Memory
