@@ -28,26 +28,21 @@ func TestLangfuseTraces(t *testing.T) {
 			if v := check.Messages(run.Name, run.Messages); v != nil {
 				t.Errorf("%s: violations %v", name, v)
 			}
-			usage := run.Resources().Usage
-			got["input_tokens"] += int(usage.InputTokens)
-			got["output_tokens"] += int(usage.OutputTokens)
-			got["observations"] += elements(t, run.Meta["observations"])
+			var observations []struct{ UsageDetails struct{ Input, Output int } } // those of an outer one are those of inner ones
+			if err := json.Unmarshal(run.Meta["observations"], &observations); err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range observations {
+				got["input_tokens"] += o.UsageDetails.Input
+				got["output_tokens"] += o.UsageDetails.Output
+			}
+			got["observations"] += len(observations)
 		}
 		compareValues(t, name, golden[name], got, "observations", "input_tokens", "output_tokens")
 		if names := lostFrom(format, sourceLeaves(t, b), contentOf(t, runs)); names != nil {
 			t.Errorf("%s: lost %s", name, strings.Join(names, "\n"))
 		}
 	})
-}
-
-// elements returns the number of the elements of a list.
-func elements(t *testing.T, list json.RawMessage) int {
-	t.Helper()
-	var values []json.RawMessage
-	if err := json.Unmarshal(list, &values); err != nil {
-		t.Errorf("%s: %v", list, err)
-	}
-	return len(values)
 }
 
 func readShared(t *testing.T, set, name string) []byte {

@@ -185,3 +185,44 @@ func checkConserved(t *testing.T, in string) {
 		t.Errorf("lost %s", strings.Join(names, "\n"))
 	}
 }
+
+// An observation above others repeats their usage and cost, and counts only if these have none.
+func TestLangfuseCountsOnce(t *testing.T) {
+	used := func(kind, id, parent, input, cost string) string {
+		o := observation(kind, id, parent, len(id), `"hi"`, `"yo"`)
+		return strings.Replace(o, `{"input":10,"output":2,"output_reasoning":1}`, `{"input":`+input+`},"totalCost":`+cost, 1)
+	}
+	for name, c := range map[string]struct {
+		in    []string
+		input int64
+		cost  float64
+	}{
+		"agent":                 {[]string{used("AGENT", "a", "", "7", "3"), used("GENERATION", "bb", "a", "5", "1"), used("GENERATION", "ccc", "a", "2", "2")}, 7, 3},
+		"chain above an agent":  {[]string{used("CHAIN", "x", "", "7", "3"), used("AGENT", "a", "x", "7", "3"), used("SPAN", "s", "a", "7", "3"), used("GENERATION", "bb", "s", "7", "3")}, 7, 3},
+		"last call in agent":    {[]string{used("AGENT", "a", "", "2", "0"), used("GENERATION", "bb", "a", "5", "1"), used("GENERATION", "ccc", "a", "2", "2")}, 7, 3},
+		"only the agent":        {[]string{used("AGENT", "a", "", "7", "3"), used("GENERATION", "bb", "a", "0", "0")}, 7, 3},
+		"cost only of agent":    {[]string{used("AGENT", "a", "", "9", "3"), used("GENERATION", "bb", "a", "7", "0")}, 7, 3},
+		"outer call":            {[]string{used("GENERATION", "a", "", "7", "3"), used("GENERATION", "bb", "a", "7", "3")}, 7, 3},
+		"call in a tool":        {[]string{used("GENERATION", "a", "", "4", "1"), used("TOOL", "f", "a", "0", "0"), used("GENERATION", "bb", "f", "3", "2")}, 7, 3},
+		"embedding in an agent": {[]string{used("AGENT", "a", "", "4", "1"), used("EMBEDDING", "bb", "a", "3", "2")}, 7, 3},
+		"embedding in another":  {[]string{used("EMBEDDING", "a", "", "7", "3"), used("EMBEDDING", "bb", "a", "7", "3")}, 7, 3},
+		"cycle":                 {[]string{used("GENERATION", "a", "bb", "4", "1"), used("GENERATION", "bb", "a", "3", "2")}, 7, 3},
+		"own parent":            {[]string{used("GENERATION", "a", "a", "7", "3")}, 7, 3},
+	} {
+		src, err := importer.Open("file", strings.NewReader(langfuseTrace(c.in...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var input int64
+		cost := 0.0
+		for run, err := range src.Runs() {
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			input, cost = input+run.Resources().Usage.InputTokens, cost+run.Resources().Cost
+		}
+		if input != c.input || cost != c.cost {
+			t.Errorf("%s: %d input tokens and cost %v, want %d and %v", name, input, cost, c.input, c.cost)
+		}
+	}
+}

@@ -142,10 +142,7 @@ func conversations(spans []recordedSpan) (joined []*conversation) {
 // Calls without messages that are above or below a call with messages are layers of it, except
 // below an agent.
 func rankLayers(spans []recordedSpan) {
-	byID := make(map[string]int, len(spans))
-	for n := range spans {
-		byID[spans[n].id] = n
-	}
+	byID := indexByID(spans)
 	above := map[*modelCall]bool{}
 	for n := range spans {
 		s := &spans[n]
@@ -167,6 +164,14 @@ func rankLayers(spans []recordedSpan) {
 	for call := range above {
 		call.rank++
 	}
+}
+
+func indexByID(spans []recordedSpan) map[string]int {
+	byID := make(map[string]int, len(spans))
+	for n := range spans {
+		byID[spans[n].id] = n
+	}
+	return byID
 }
 
 // ancestors yields the spans above a span, up to a depth: parents may form a cycle.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/modelcall"
 	"github.com/looptape/looptape/trace/importer/internal/shape"
@@ -94,6 +95,7 @@ func (t *langfuse) runs() {
 		t.call(n)
 	}
 	t.scores()
+	t.countOnce()
 	whole := modelCall{Call: modelcall.Read(t.member("input"), t.member("output"))}
 	isCall := slices.ContainsFunc(t.spans, func(s recordedSpan) bool { return s.call != nil })
 	for _, err := range whole.Errs {
@@ -209,6 +211,51 @@ func langfuseResources(observation json.RawMessage) (r resources) {
 	u.CacheCreationInputTokens = count("input_cache_creation", "cache_creation_input_tokens")
 	u.ReasoningOutputTokens = count("output_reasoning", "output_reasoning_tokens", "completion_details.reasoning")
 	return r
+}
+
+// countOnce removes the usage and the cost of each observation that repeats those of observations below it.
+// Frameworks set them for an agent, a chain or an outer call, and Langfuse shows their sum
+// (github.com/langfuse/langfuse/issues/14754). In a cycle none is below another.
+func (t *langfuse) countOnce() {
+	byID := indexByID(t.spans)
+	usage, cost := map[*recordedSpan]bool{}, map[*recordedSpan]bool{}
+	for n := range t.spans {
+		s := &t.spans[n]
+		parents := slices.Collect(ancestors(t.spans, byID, n))
+		if s.used == (resources{}) || slices.Contains(parents, s) {
+			continue
+		}
+		kind, inTool := tree.Scalar(s.raw, "type"), false
+		for _, parent := range parents {
+			outer := tree.Scalar(parent.raw, "type")
+			if repeatsUsage(outer, kind, inTool) {
+				usage[parent] = usage[parent] || s.used.usage != (llm.Usage{})
+				cost[parent] = cost[parent] || s.used.cost > 0
+			}
+			inTool = inTool || outer == "TOOL"
+		}
+	}
+	for n := range t.spans {
+		s := &t.spans[n]
+		if usage[s] {
+			s.used.usage = llm.Usage{}
+		}
+		if cost[s] {
+			s.used.cost = 0
+		}
+	}
+}
+
+// repeatsUsage reports whether the usage of an observation of one type has that of one of another type below it, which
+// may be in a tool. A call of a model has that of inner layers of the call, and an agent has that of its calls.
+func repeatsUsage(outer, inner string, inTool bool) bool {
+	switch outer {
+	case "GENERATION":
+		return inner == "GENERATION" && !inTool
+	case "AGENT":
+		return inner != "EMBEDDING"
+	}
+	return true
 }
 
 // usageMember returns the member of an observation with its usage.
