@@ -78,7 +78,7 @@ var (
 	faultNoParts     = &Fault{"a message without content, except a last one of the assistant", invWellFormed, "400 SO-07 - SA-12 SG-06 400 - -"}
 	faultNoText      = &Fault{"an assistant message with empty text before other messages", invWellFormed, "- - - SA-11 - 400 - -"}
 	faultNoOutput    = &Fault{"a result without content: a tool message of Chat Completions whose content is null, a function_call_output without output", invWellFormed, "400 SO-07 400 . . . - -"}
-	faultBlank       = &Fault{"an empty text next to other parts, or of the user", invWellFormed, ". . . SA-11 . 400 . ."}
+	faultBlank       = &Fault{"an empty text next to other parts, or of the user; in a request also a text of white space", invWellFormed, ". . . SA-11 . 400 . ."}
 	faultArguments   = &Fault{"a call whose arguments are an object (Ollama and Mistral accept it)", invWellFormed, "- 400 . . . . . ."}
 	faultServerCall  = &Fault{"a call of a tool that Anthropic's server runs, without its result, before other messages", invWellFormed, ". . . SA-19 . . . ."}
 	faultMalformed   = &Fault{"a message with an unknown role, with a part that its role cannot have, with a call without a name or, in a body of Chat Completions, without arguments, or with data that is not JSON", invWellFormed, "400 400 400 400 400 400 400 -"}

@@ -78,14 +78,22 @@ func (l *List) addRejected(m llm.Message) {
 				l.sink.reportFault(faultArguments, "message %d has a call on part %d whose arguments are an object and not a string", n, i)
 			}
 		case llm.Text:
-			isBlank := p.Text == "" && !isContent(p.Opaque) && !(m.Role == llm.RoleAssistant && empty(m))
-			if isBlank && !l.list.unsent && !l.Accepted && !l.Response && faultBlank.IsReported(l.Protocol) {
-				l.sink.reportFault(faultBlank, "message %d has an empty text on part %d", n, i)
+			if l.isBlank(m, p) && !l.list.unsent && !l.Accepted && !l.Response && faultBlank.IsReported(l.Protocol) {
+				l.sink.reportFault(faultBlank, "message %d has a text on part %d that is empty or white space", n, i)
 				return
 			}
 		case llm.Media, llm.Reasoning, llm.Unknown:
 		}
 	}
+}
+
+// isBlank reports whether a text of a message is empty and no other rule concerns it. So is one of white space in a
+// request, which "must contain non-whitespace text"; a program may omit such a text of a list before it sends the list.
+func (l *List) isBlank(m llm.Message, t llm.Text) bool {
+	if isContent(t.Opaque) || m.Role == llm.RoleAssistant && empty(m) {
+		return false
+	}
+	return t.Text == "" || l.Request && m.Role != llm.RoleSystem && strings.TrimSpace(t.Text) == ""
 }
 
 // isWithoutContent reports whether opaque data shows that the content of a result is null or missing, as package

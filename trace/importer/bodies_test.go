@@ -402,6 +402,8 @@ func TestRejectedContent(t *testing.T) {
 		items  = `[{"role":"user","content":"q"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c"%s}]`
 		said   = `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"%s","text":"a"}]},{"role":"user","content":[{"type":"input_text","text":"a"}]}]`
 		calls  = `[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"c","type":"function","function":{"name":"f"%s}}]},{"role":"tool","tool_call_id":"b","content":"x"},{"role":"tool","tool_call_id":"c","content":"x"}]`
+		legacy = `[{"role":"user","content":"q"},{"role":"assistant","content":null,"function_call":{"name":"f"%s}},{"role":"function","name":"f","content":"x"}]`
+		null   = `[{"role":"user","content":"q"},{"role":"assistant","content":"a","function_call":null%s},{"role":"user","content":"q"}]`
 		ollama = `[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":%s}}]},{"role":"tool","tool_call_id":"c","content":"x"}]`
 		claude = `[{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":[{"type":"text","text":"%s"},{"type":"tool_use","id":"c","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":""}]}]`
 		nova   = `[{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"text":"%s"},{"toolUse":{"toolUseId":"c","name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"c","content":[]}}]}]`
@@ -418,11 +420,15 @@ func TestRejectedContent(t *testing.T) {
 		{said, `{"model":"m","input":%s}`, []string{"output_text"}, map[string]string{"input_text": "INV-24 false 1"}},
 		{calls, `{"model":"m","messages":%s}`, []string{`,"arguments":""`, `,"arguments":"{}"`}, map[string]string{`,"arguments":{"a":1}`: "INV-24 true 1", `,"arguments":null`: "INV-24 false 1", ``: "INV-24 false 1"}},
 		{calls, `{"model":"m","options":{"num_ctx":9},"messages":%s}`, []string{`,"arguments":{"a":1}`}, nil},
+		{legacy, `{"model":"m","messages":%s}`, []string{`,"arguments":""`, `,"arguments":"{}"`}, map[string]string{`,"arguments":{"a":1}`: "INV-24 true 1", `,"arguments":null`: "INV-24 false 1", ``: "INV-24 false 1"}},
+		{null, `{"model":"m","messages":%s}`, []string{``}, nil},
 		{calls, `{"id":"m","messages":%s}`, []string{`,"arguments":{"a":1}`, ``}, nil},
 		{ollama, `{"model":"m","messages":%s}`, []string{`{"a":1}`, `{}`}, nil},
 		{claude, `{"model":"m","max_tokens":9,"messages":%s}`, []string{"a"}, map[string]string{"": "INV-24 false 1"}},
-		{claude, `{"model":"m","max_tokens":9,"system":"s","messages":%s}`, []string{"a"}, map[string]string{"": "INV-24 false 2"}},
+		{claude, `{"model":"m","max_tokens":9,"system":"s","messages":%s}`, []string{"a", "\u200b"}, map[string]string{"": "INV-24 false 2", `\n\n`: "INV-24 false 2"}},
+		{claude, `{"model":"m","max_tokens":9,"system":" ","messages":%s}`, []string{"a"}, nil},
 		{nova, `{"modelId":"m","messages":%s}`, []string{"a"}, map[string]string{"": "INV-24 false 1"}},
+		{nova, `{"modelId":"m","system":[],"messages":%s}`, nil, map[string]string{" ": "INV-24 false 1"}},
 	} {
 		want := map[string]string{}
 		maps.Copy(want, c.rejected)
@@ -432,7 +438,7 @@ func TestRejectedContent(t *testing.T) {
 		for content, want := range want {
 			list := fmt.Sprintf(c.list, content)
 			bodies := []string{fmt.Sprintf(c.body, list)}
-			if c.list != calls && !strings.Contains(c.body, "system") && !strings.Contains(c.body, "keep_alive") { // where the list shows the same
+			if c.list != calls && c.list != legacy && !strings.Contains(c.body, "system") && !strings.Contains(c.body, "keep_alive") { // where the list shows the same
 				bodies = append(bodies, list)
 			}
 			for _, in := range bodies {

@@ -197,38 +197,54 @@ func MarkRejected(item json.RawMessage, messages []llm.Message) {
 }
 
 // MarkArguments notes the arguments of calls in a request of Chat Completions that are not a string, which OpenAI
-// rejects; the calls are in these messages. A call of Ollama has no type.
+// rejects; the calls are in these messages.
 func MarkArguments(list json.RawMessage, messages []llm.Message) {
-	var arguments []string // the JSON; empty for a string
+	var ofCalls, ofFunctions []string // see rejectedArguments
 	for _, m := range tree.Elements(list) {
 		for _, c := range tree.Elements(m, "tool_calls") {
-			given := tree.Member(c, "function", "arguments")
-			switch {
-			case tree.IsText(given) || tree.Scalar(c, "type") != "function" || tree.Member(c, "function") == nil:
-				arguments = append(arguments, "")
-			case tree.IsNull(given):
-				arguments = append(arguments, "null")
-			case given[0] == '{':
-				arguments = append(arguments, string(given))
-			default: // what is not read
-				arguments = append(arguments, "")
+			rejected := ""
+			if tree.Scalar(c, "type") == "function" { // a call of Ollama has no type
+				rejected = rejectedArguments(tree.Member(c, "function"))
 			}
+			ofCalls = append(ofCalls, rejected)
+		}
+		if function := tree.Member(m, "function_call"); !tree.IsNull(function) {
+			ofFunctions = append(ofFunctions, rejectedArguments(function))
 		}
 	}
-	next := 0
 	for _, m := range messages {
 		for i, p := range m.Parts {
 			c, ok := p.(llm.ToolCall)
-			if !ok || c.IDGenerated { // of the old function_call
+			if !ok {
 				continue
 			}
-			if next < len(arguments) && arguments[next] != "" {
+			next := &ofCalls
+			if c.IDGenerated {
+				next = &ofFunctions
+			}
+			if len(*next) == 0 {
+				continue
+			}
+			if rejected := (*next)[0]; rejected != "" {
 				var function tree.Object
-				function.Raw("arguments", arguments[next])
+				function.Raw("arguments", rejected)
 				c.Opaque = withMember(c.Opaque, "function", function.JSON())
 				m.Parts[i] = c
 			}
-			next++
+			*next = (*next)[1:]
 		}
 	}
+}
+
+// rejectedArguments returns the arguments of a function, as JSON, if they are null, missing or an object; else an empty string.
+func rejectedArguments(function json.RawMessage) string {
+	switch arguments := tree.Member(function, "arguments"); {
+	case function == nil || tree.IsText(arguments):
+		return ""
+	case tree.IsNull(arguments):
+		return "null"
+	case arguments[0] == '{':
+		return string(arguments)
+	}
+	return "" // what is not read
 }
