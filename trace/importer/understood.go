@@ -200,7 +200,8 @@ func addContent(m *llm.Message, add func(format string, args ...any)) {
 		isContent := name == "content" && message.HasOtherText(value, read()) // next to the member of the format
 		isList := slices.Contains(contentLists, name) && value[0] != '[' && !message.IsEmpty(value)
 		isReasoning := isAssistantText(name, value, read) && (m.Role != llm.RoleAssistant || !tree.IsText(value))
-		if isContent || isList || isReasoning || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout && !message.IsEmpty(value) {
+		isOfCall := m.Role == llm.RoleAssistant && message.IsArguments(name, value) && len(m.Calls()) == 0
+		if isContent || isList || isReasoning || isOfCall || message.IsTextMember(name, value, read) || len(m.Parts) == 0 && !isAbout && !message.IsEmpty(value) {
 			names = append(names, strconv.Quote(name))
 		}
 	}

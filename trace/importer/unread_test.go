@@ -139,6 +139,10 @@ func TestUnknownContentIsReported(t *testing.T) {
 		"of contents":                 {`{"contents":[{"role":"user","text":"q"}]}`, "text"},
 		"of a message of Bedrock":     {`[{"role":"user","content":[{"text":"q"}],"reply":"a"}]`, "reply"},
 		"next to calls of Anthropic":  {`[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}],"text":"b"}]`, "text"},
+		"arguments without a call":    {`[{"role":"user","content":"q"},{"role":"assistant","content":"a","function_call":null,"arguments":"{\"x\":1}"},{"role":"user","content":"q"}]`, "arguments"},
+		"of a request, by HTTP":       {typed(chatURL, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a","function_call":null,"arguments":{"x":1}}]}`, chat(`"content":"x"`)), "arguments"},
+		"in a response":               {typed(chatURL, chatSent, chat(`"content":"a","function_call":null,"arguments":"{\"x\":1}"`)), "arguments"},
+		"in a bare response":          {chat(`"content":"a","function_call":null,"arguments":"{\"x\":1}"`), "arguments"},
 		"step without a message":      {`{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"user","message":"q"},{"step_id":2,"source":"agent","message":"b","text":"a"}]}`, "text"},
 	} {
 		if got := unknownIn(t, c.file); len(got) != 1 || !strings.Contains(got[0], c.want+`"`) {
@@ -151,6 +155,7 @@ func TestUnknownContentIsReported(t *testing.T) {
 		"the same text again":                        `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"text","text":"a b"}],"text":"a b","response":{"id":"r"}}]`,
 		"an empty step":                              `{"schema_version":"ATIF-v1.5","session_id":"s","agent":{"name":"a"},"steps":[{"step_id":1,"source":"system","message":"","observation":{"results":[{"content":"x"}]}}]}`,
 		"thinking next to calls of Chat Completions": `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"Eq=="}],"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"r"}]`,
+		"arguments next to a call":                   `[{"role":"user","content":"q"},{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{\"x\":1}"},"arguments":{"x":1}},{"role":"function","name":"f","content":"r"}]`,
 		"an empty response":                          `[{"role":"user","content":"q"},{"role":"assistant","id":"m","model":"n","content":[]}]`,
 		"texts of a response":                        typed(chatURL, chatSent, chat(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"h"}]},{"type":"text","text":"x"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}],"function_call":null`)),
 	} {

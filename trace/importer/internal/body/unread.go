@@ -226,7 +226,7 @@ func unreadMessage(c choices, add func(format string, args ...any)) (unknownCall
 					unreadArguments(tree.First(call, "function", "custom"), add, "arguments", "input")
 				}
 			}
-		case name != "function_call" && message.IsToolMember(name, value):
+		case name != "function_call" && message.IsToolMember(name, value), message.IsArguments(name, value):
 			add("the message has the unknown member %q", name)
 		}
 	}

@@ -170,6 +170,11 @@ func IsToolMember(name string, value json.RawMessage) bool {
 	return contains("tool", "function") && contains("call", "use", "result", "response", "output", "invocation", "request") || isCalls(value) || len(ResultIDs(value)) > 0
 }
 
+// IsArguments reports whether a member of a message is the arguments of a call.
+func IsArguments(name string, value json.RawMessage) bool {
+	return slices.Contains([]string{"arguments", "args", "tool_args", "tool_input"}, tree.Snake(name)) && !IsEmpty(value)
+}
+
 // ResultIDs returns the ids of the calls that an object, or each object of a list, names as a result does.
 func ResultIDs(value json.RawMessage) (ids []string) {
 	add := func(object json.RawMessage) {
