@@ -68,6 +68,29 @@ func TestAL88AL89AL90Report(t *testing.T) {
 	same(t, "a result of parts", 2, len(results[3].(llm.ToolResult).Content))
 }
 
+// AL-42, AL-43: a start hook skips a call or gives its result. Only a skipped call counts as skipped.
+func TestAL42AL43Report(t *testing.T) {
+	mine := loop.TextOutput("mine")
+	for _, c := range []struct {
+		set  middleware.ToolStarting
+		want string
+	}{
+		{middleware.ToolStarting{Skip: true}, `"skipped: the call was not run" skipped=true error=<nil>`},
+		{middleware.ToolStarting{Skip: true, Override: &mine}, `"mine" skipped=true error=<nil>`},
+		{middleware.ToolStarting{Override: &mine}, `"mine" skipped=false error=<nil>`},
+	} {
+		w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{})
+		w.hook = func(ev agentloop.Event) error {
+			if s, ok := ev.Data.(*middleware.ToolStarting); ok {
+				s.Skip, s.Override = c.set.Skip, c.set.Override
+			}
+			return nil
+		}
+		w.run("go")
+		same(t, "the call", c.want, callOf(w))
+	}
+}
+
 // AL-48, AL-49: the changes that a hook may make to a failure, and their record in the
 // report.
 func TestAL48AL49ErrorHook(t *testing.T) {
@@ -266,6 +289,24 @@ func TestAL58InputGuardrail(t *testing.T) {
 	if r.Reason != agentloop.Guardrail || r.FinalText != "not that" || r.StepCount != 0 || len(r.Steps) != 0 || r.ModelCalls != 0 || w.roles() != "user/1" {
 		t.Errorf("the report: %+v, history %s", r, w.roles())
 	}
+}
+
+// AL-55, AL-56: before each model call all guardrails of the input run in list order, after each response
+// all those of the output.
+func TestAL55AL56GuardrailOrder(t *testing.T) {
+	var got []string
+	rail := func(name string, kind middleware.GuardrailKind) middleware.Guardrail {
+		return middleware.Guardrail{Name: name, Kind: kind, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+			got = append(got, name)
+			return middleware.GuardrailResult{Pass: true}, nil
+		}}
+	}
+	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{
+		rail("out 1", middleware.GuardOutput), rail("in 1", middleware.GuardInput), rail("out 2", middleware.GuardOutput), rail("in 2", middleware.GuardInput),
+	}})
+	w.run("go")
+	step := []string{"in 1", "in 2", "out 1", "out 2"}
+	same(t, "the guardrails", append(step, step...), got)
 }
 
 // AL-47: a tool that exceeds its timeout is reported as failed. Stop does not reach the
