@@ -131,9 +131,9 @@ func agentloopConfig(cfg loop.Config) *agentloop.Config {
 	}
 }
 
-// AG-04, AG-10, AG-16, AG-24, AL-04, DA-10, DA-49, DZ-03, DZ-04, DZ-11, DZ-40, DZ-43, RA-01, RA-04: each
-// default of a preset applies at each of its entry points, whichever other options the caller sets. own names
-// the options that a variant changes.
+// AG-03, AG-04, AG-10, AG-16, AG-18, AG-24, AL-04, AL-34, AL-36, DA-10, DA-49, DZ-03, DZ-04, DZ-11, DZ-40, DZ-43, RA-01,
+// RA-04, RA-18, RA-19, RA-24, RA-29: each default of a preset applies at each of its entry points, whichever
+// other options the caller sets. own names the options that a variant changes.
 func TestDefaultsOfEntryPoints(t *testing.T) {
 	for _, v := range []struct {
 		name, own string
