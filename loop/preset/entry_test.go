@@ -101,15 +101,15 @@ var entryPoints = []struct {
 	}},
 	{"reactagent.New", reactagentDefaults, 25, 41, func(ctx context.Context, m llm.Model, cfg loop.Config) error {
 		a, err := reactagent.New(m, &reactagent.Config{Config: cfg})
-		if err == nil {
-			a.Run(ctx, []llm.Message{llm.User("go")}, "", nil)
+		if err == nil && !a.Run(ctx, []llm.Message{llm.User("go")}, "", nil) {
+			err = errors.New("the run failed")
 		}
 		return err
 	}},
 	{"reactagent.NewDeep", reactagentDefaults, 25, 41, func(ctx context.Context, m llm.Model, cfg loop.Config) error {
 		a, err := reactagent.NewDeep(m, &reactagent.DeepConfig{Config: reactagent.Config{Config: cfg}})
-		if err == nil {
-			a.Run(ctx, []llm.Message{llm.User("go")}, "", nil)
+		if err == nil && !a.Run(ctx, []llm.Message{llm.User("go")}, "", func(reactagent.Event) {}) {
+			err = errors.New("the run failed")
 		}
 		return err
 	}},
@@ -132,7 +132,7 @@ func agentloopConfig(cfg loop.Config) *agentloop.Config {
 }
 
 // AG-03, AG-04, AG-10, AG-16, AG-18, AG-24, AL-04, AL-34, AL-36, DA-10, DA-49, DZ-03, DZ-04, DZ-11, DZ-40, DZ-43, RA-01,
-// RA-04, RA-18, RA-19, RA-24, RA-29: each default of a preset applies at each of its entry points, whichever
+// RA-04, RA-18, RA-19, RA-24, RA-29, RA-32: each default of a preset applies at each of its entry points, whichever
 // other options the caller sets. own names the options that a variant changes.
 func TestDefaultsOfEntryPoints(t *testing.T) {
 	for _, v := range []struct {

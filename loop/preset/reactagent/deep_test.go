@@ -152,6 +152,37 @@ func TestTaskSummarized(t *testing.T) {
 	}
 }
 
+// RA-09, RA-54: the tool task offers each sub-agent and gives each its own tasks, whatever their order.
+func TestTaskOfEachSubAgent(t *testing.T) {
+	var list []reactagent.SubAgent
+	models := map[string]*fake.Model{}
+	for _, name := range []string{"one", "two", "three"} {
+		models[name] = fake.NewModel(text("from " + name))
+		list = append(list, reactagent.SubAgent{Name: name, Description: "does " + name, System: "you are " + name, Model: models[name]})
+	}
+	task := func(name string) string {
+		return fmt.Sprintf(`{"description":"for %s","subagent_type":%q}`, name, name)
+	}
+	b := newBench(t, calling("task", task("three"), "task", task("general-purpose"), "task", task("one"), "task", task("two")), text("general"), text("done"))
+	a := b.deep(reactagent.DeepConfig{SubAgents: list, GeneralPurposeAgent: true})
+	if ok, _ := b.run(a, "", "go"); !ok {
+		t.Error("the run failed")
+	}
+	got := b.asked(2)
+	if diff := cmp.Diff([]string{"tool: from three", "tool: general", "tool: from one", "tool: from two"}, got[len(got)-4:]); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	for name, m := range models {
+		if req := m.RecordedRequests()[0].Request; req.System.Text() != "you are "+name || req.Messages[0].Text() != "for "+name {
+			t.Errorf("%s: got the system prompt %q, the task %q", name, req.System.Text(), req.Messages[0].Text())
+		}
+	}
+	tools := b.model.RecordedRequests()[0].Request.Tools
+	if text := tools[len(tools)-1].Description; !strings.HasSuffix(text, "\n- one: does one\n- two: does two\n- three: does three\n- general-purpose: Works on any task of several steps, with the same tools.") {
+		t.Errorf("the tool says %q", text)
+	}
+}
+
 // RA-09, RA-54: the run of a sub-agent is below its call. It receives only the task, has
 // its own tools and those for the shared files, and cannot delegate tasks. The agent
 // receives its final text. The approval and the disabled names of the agent apply to it.
