@@ -88,6 +88,9 @@ var (
 // Flush appends the messages of the items of Responses that Add has kept. It must be called after
 // the last message of a list.
 func (r *Reader) Flush(messages []llm.Message) ([]llm.Message, error) {
+	if r.chat && r.Protocol == "anthropic-messages" { // by its thinking, which Mistral and Cohere have as well
+		r.Protocol = ""
+	}
 	if len(r.items) == 0 {
 		return messages, nil
 	}

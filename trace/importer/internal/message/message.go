@@ -38,6 +38,7 @@ type Reader struct {
 	calls []llm.Part // of the current message
 	items []string   // of Responses, which become messages together; see Flush
 	form  form       // of the content of the current message
+	chat  bool       // a result is a message of its own, as in Chat Completions and in no list of Anthropic
 	named bool       // results may name the functions of the current calls instead of their ids, as Ollama has it
 }
 
@@ -167,6 +168,7 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 		return append(messages, read...)
 	}
 	if f.role == "tool" || f.role == "function" {
+		r.chat = true
 		if !f.isOfAssistant() {
 			return append(messages, r.result(f))
 		}
