@@ -63,7 +63,7 @@ func formats() []Format {
 		{Name: "inspect", newest: 3, named: format.InspectSamples, sniff: format.SniffInspect, read: format.Inspect},
 		{Name: "swe-agent", sniff: format.SniffSWEAgent, read: format.SWEAgent},
 		{Name: "ai-sdk", sniff: format.SniffAISDK, read: format.AISDK},
-		{Name: "promptfoo", sniff: format.SniffPromptfoo, read: format.Promptfoo},
+		{Name: "promptfoo", named: format.PromptfooResults, sniff: format.SniffPromptfoo, read: format.Promptfoo},
 		{Name: "adk-set", sniff: format.SniffADKSet, read: format.ADKCase},
 		{Name: "adk-result", sniff: format.SniffADKResult, read: format.ADKResult},
 		{Name: "adk-session", sniff: format.SniffADKSession, read: format.ADKSession},

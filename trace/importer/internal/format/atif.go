@@ -40,10 +40,13 @@ func ATIF(d *jsonio.Dec, run *Run) {
 		d.Fail("unknown version " + strconv.Quote(version) + ": looptape reads ATIF-v1.0 to ATIF-v1.8")
 		return
 	}
-	t := atif{run: run, names: map[string]string{}, refs: map[string]string{}}
+	t := atif{run: run, names: map[string]string{}, refs: map[string]string{}, last: -1}
 	run.Meta = elements(raw, run.Line, []string{"steps"}, func(e Element) { t.step(newRecord(e.Raw, e.Line, e.Path)) })
 	run.Name = cmp.Or(run.meta("trajectory_id"), run.meta("session_id"), run.Name)
 	final := run.Meta["final_metrics"]
+	if total := tree.Count(final, "total_steps"); total > t.steps && tree.IsNull(run.Meta["notes"]) { // which say why
+		run.ReportUnknown("final_metrics.total_steps", "the trajectory had %d steps, and has %d", total, t.steps)
+	}
 	if t.usage == (llm.Usage{}) {
 		run.reportUsage(&record{line: run.Line}, "final_metrics", final)
 		t.usage = atifUsage(final, "total_")
@@ -63,6 +66,8 @@ type atif struct {
 	refs  map[string]string // calls that started subagents, by the id of the trajectory
 	usage llm.Usage
 	cost  float64
+	steps int64
+	last  int64 // the id of the last step; -1 if it has none
 	other lists
 }
 
@@ -102,6 +107,8 @@ func (t *atif) step(r record) {
 		t.report(&r, "", r.raw, "the step is not an object")
 		return
 	}
+	t.steps++
+	t.last = t.run.reportGap(r.path, "step_id", r.raw, t.last)
 	role, ok := atifRoles[r.text("source")]
 	if !ok {
 		t.report(&r, "", r.raw, "the step has an unknown source: want system, user or agent")

@@ -17,6 +17,14 @@ func SniffPromptfoo(h *Head) (Layout, bool) {
 	return runsInArray, h.Has("success") && h.Has("vars", "testCase")
 }
 
+// PromptfooResults returns how many results a file with this head must have: the tests that its statistics count.
+func PromptfooResults(head map[string]json.RawMessage) (n int) {
+	for _, name := range []string{"successes", "failures", "errors"} {
+		n += int(tree.Count(head["results.stats"], name))
+	}
+	return n
+}
+
 // Promptfoo reads an EvaluateResult (src/types/index.ts in github.com/promptfoo/promptfoo).
 // The case is the variables of the test: repetitions, prompts and providers share them. The
 // scores of a test that ended with an error are errors.

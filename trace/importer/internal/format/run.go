@@ -87,6 +87,19 @@ func (r *Run) reportNotObject(path string, value json.RawMessage) {
 	}
 }
 
+// reportGap reports that elements are missing before the one at a path within the run: its number, the member with this
+// name, does not follow the last one. It returns the number; -1 if there is none.
+func (r *Run) reportGap(path, name string, element json.RawMessage, last int64) int64 {
+	number := tree.Member(element, name)
+	if n := tree.Count(number); n > 0 && last >= 0 && n > last+1 {
+		r.ReportUnknown(path, "the %s is %d after %d: what was between is missing", name, n, last)
+	}
+	if _, err := strconv.ParseInt(string(number), 10, 64); err != nil {
+		return -1
+	}
+	return tree.Count(number)
+}
+
 // Score is a recorded score; see importer.Score.
 type Score struct {
 	Name  string

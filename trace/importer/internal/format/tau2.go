@@ -70,7 +70,9 @@ func tasksByID(list json.RawMessage) map[string]json.RawMessage {
 // tau2 sets the messages, the scores, the usage of the agent and the expected calls.
 func (r *Run) tau2(raw, task json.RawMessage) {
 	var usage llm.Usage
+	last := int64(-1)
 	for n, m := range tree.Elements(raw, "messages") {
+		last = r.reportGap("messages["+strconv.Itoa(n)+"]", "turn_idx", m, last)
 		if m[0] != '{' || !areObjects(tree.Member(m, "tool_calls")) || !areObjects(tree.Member(m, "tool_messages")) {
 			r.ReportUnknown("messages["+strconv.Itoa(n)+"]", "the message is not an object, or its calls are not a list of objects")
 		} else if tree.Member(m, "tool_messages") != nil {

@@ -102,7 +102,7 @@ func (s *readSpan) readSingle(raw json.RawMessage) {
 		wrong = errors.New("the attributes are not an object")
 	}
 	s.recordedSpan = recordedSpan{raw: raw, id: member("context", "span_id"), parent: member("parent_id")}
-	s.trace = member("context", "trace_id")
+	s.trace, r.isPart = member("context", "trace_id"), flat && s.id == ""
 	s.readCall(timeOf(member("start_time")), &r, func() json.RawMessage { return r.rest(raw, flat) })
 	s.err = cmp.Or(wrong, s.err)
 }
@@ -148,8 +148,8 @@ func flatten(attributes map[string]json.RawMessage, name string, value json.RawM
 // its value, in the form of the framework.
 func (s *spanReader) openInference() (call modelcall.Call) {
 	read := func(prefix string, message func(map[string]json.RawMessage) llm.Message) (messages []llm.Message) {
-		s.unknown = nil
-		for _, m := range indexedAttributes(s.attributes, prefix) {
+		s.unknown, s.missing = nil, nil
+		for _, m := range s.indexedAttributes(s.attributes, prefix) {
 			messages = append(messages, message(m))
 		}
 		s.reportUnknown(&call, prefix)
@@ -187,8 +187,8 @@ func (s *spanReader) openInference() (call modelcall.Call) {
 }
 
 // indexedAttributes returns the attributes whose names have an index after the prefix, by index,
-// without the prefix and the index.
-func indexedAttributes(attributes map[string]json.RawMessage, prefix string) (list []map[string]json.RawMessage) {
+// without the prefix and the index. It notes indices that are missing: recorders limit the attributes of a span.
+func (s *spanReader) indexedAttributes(attributes map[string]json.RawMessage, prefix string) (list []map[string]json.RawMessage) {
 	byIndex := map[int]map[string]json.RawMessage{}
 	for name, value := range attributes {
 		n, rest, ok := cutIndex(name, prefix)
@@ -200,14 +200,22 @@ func indexedAttributes(attributes map[string]json.RawMessage, prefix string) (li
 		}
 		byIndex[n][rest] = value
 	}
+	next := 0
 	for _, n := range slices.Sorted(maps.Keys(byIndex)) {
-		list = append(list, byIndex[n])
+		if n > next && (next > 0 || !s.isPart) {
+			s.missing = append(s.missing, prefix+"."+strconv.Itoa(next))
+		}
+		list, next = append(list, byIndex[n]), n+1
 	}
 	return list
 }
 
-// reportUnknown adds the unknown attributes of messages to the errors of a call.
+// reportUnknown adds the unknown and the missing attributes of messages to the errors of a call.
 func (s *spanReader) reportUnknown(call *modelcall.Call, prefix string) {
+	if s.missing != nil {
+		err := fmt.Errorf("missing attributes: %s: let the recorder keep all attributes of a span", strings.Join(s.missing, ", "))
+		call.Errs = append(call.Errs, modelcall.Error{Member: prefix, Err: err, Partial: true})
+	}
 	if slices.Sort(s.unknown); s.unknown != nil {
 		err := fmt.Errorf("unknown attributes, which are not read: %s", strings.Join(slices.Compact(s.unknown), ", "))
 		call.Errs = append(call.Errs, modelcall.Error{Member: prefix, Err: err, Partial: true})
@@ -251,10 +259,10 @@ func (s *spanReader) spanMessage(m map[string]json.RawMessage) llm.Message {
 	if !tree.IsNull(m["message.content"]) {
 		parts = append(parts, llm.Text{Text: take(m, "message.content")})
 	}
-	for _, content := range indexedAttributes(m, "message.contents") {
+	for _, content := range s.indexedAttributes(m, "message.contents") {
 		parts = append(parts, s.spanContent(content))
 	}
-	for _, attributes := range indexedAttributes(m, "message.tool_calls") {
+	for _, attributes := range s.indexedAttributes(m, "message.tool_calls") {
 		call := s.spanCall(attributes)
 		if !slices.ContainsFunc(parts, func(p llm.Part) bool { return repeats(p, call) }) {
 			parts = append(parts, call)
@@ -341,7 +349,7 @@ func (s *spanReader) scores() (scores []format.Score) {
 	}
 	for _, kind := range []string{"annotation", "evaluation"} {
 		for _, prefix := range []string{"", "trace.", "session."} {
-			for _, a := range indexedAttributes(s.attributes, prefix+kind+"s") {
+			for _, a := range s.indexedAttributes(s.attributes, prefix+kind+"s") {
 				if value := a[kind+".score"]; !tree.IsNull(value) {
 					scores = append(scores, format.ScoreOf(tree.Scalar(a[kind+".name"]), value))
 				}

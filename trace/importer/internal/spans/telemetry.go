@@ -260,7 +260,21 @@ func (s *readSpan) read(raw json.RawMessage, form *spanForm) {
 	s.trace = tree.Scalar(span.Member(form.trace))
 	start, _ := strconv.ParseUint(tree.Scalar(span.Member(form.start)), 10, 64)
 	s.readCall(start, &r, func() json.RawMessage { return form.rest(raw, &span, &r) })
+	if n := dropped(&span, r.attributes); n > 0 && s.isOfModel() {
+		s.err = cmp.Or(s.err, fmt.Errorf("the recorder dropped %d attributes or events: let it keep all of a span", n))
+	}
 	s.err = cmp.Or(wrong, s.err)
+}
+
+// dropped returns how many attributes and events the recorder dropped because of its limits.
+func dropped(span *tree.Index, attributes map[string]json.RawMessage) (n int64) {
+	for _, name := range []string{"droppedAttributesCount", "droppedEventsCount"} {
+		n += tree.Count(span.Member(name))
+	}
+	for _, name := range []string{"otel.dropped_attributes_count", "otel.dropped_events_count"} { // of Jaeger
+		n += tree.Count(attributes[name])
+	}
+	return n
 }
 
 // readCall reads the messages and the scores of a span. Rest returns the span with what is left in r.

@@ -36,9 +36,11 @@ type spanReader struct {
 	attributes map[string]json.RawMessage
 	events     []spanEvent
 	invalid    bool // an attribute has no name of its own
+	isPart     bool // of a span, such as attributes alone, which may begin with a later message
 	// embedded has the attributes that were read as JSON, by name; see value.
 	embedded map[string]json.RawMessage
 	unknown  []string // attributes of messages that are not known, quoted
+	missing  []string // attributes of messages, by their indices
 	// wrongUsage is the error for a count that is none; nil if there is none.
 	wrongUsage error
 }
@@ -253,19 +255,19 @@ var (
 // part of a message, with the index of the message in its name.
 func (s *spanReader) indexed() (call modelcall.Call) {
 	read := func(prefix string, most int) (messages []llm.Message) {
-		list := indexedAttributes(s.attributes, prefix)
+		s.unknown, s.missing = nil, nil
+		list := s.indexedAttributes(s.attributes, prefix)
 		if n := len(list); n > most {
 			call.Errs = append(call.Errs, modelcall.Alternatives(prefix, n))
 			list = list[:most]
 		}
-		s.unknown = nil
 		for _, m := range list {
 			for name := range m {
 				if !slices.Contains(indexedMembers, callIndex.ReplaceAllString(name, "tool_calls.")) {
 					s.unknown = append(s.unknown, strconv.Quote(name))
 				}
 			}
-			d := jsonio.NewDec(jsonio.View(indexedMessage(m)))
+			d := jsonio.NewDec(jsonio.View(s.indexedMessage(m)))
 			messages = s.reader.Add(messages, &d)
 			if d.Err() != nil {
 				call.Errs = append(call.Errs, modelcall.Error{Member: prefix, Err: d.Err()})
@@ -291,10 +293,10 @@ func (s *spanReader) isAnthropic() bool {
 }
 
 // indexedMessage returns the attributes of a message in OpenAI's form.
-func indexedMessage(m map[string]json.RawMessage) json.RawMessage {
+func (s *spanReader) indexedMessage(m map[string]json.RawMessage) json.RawMessage {
 	var o tree.Object
 	var calls tree.List
-	for _, attributes := range indexedAttributes(m, "tool_calls") {
+	for _, attributes := range s.indexedAttributes(m, "tool_calls") {
 		if name := attributes["name"]; name != nil {
 			attributes["function"] = name
 			delete(attributes, "name")
