@@ -46,7 +46,7 @@ type baselineCase struct {
 func (r *Result) Baseline(old *Baseline, mustPass []string) (*Baseline, error) {
 	b := &Baseline{Scorers: r.Scorers, Means: map[string]float64{}}
 	marked := old.marked(mustPass)
-	for _, runs := range r.Cases() {
+	for runs := range r.Cases() {
 		c := baselineCase{Case: runs[0].Case, Cluster: runs[0].Cluster, MustPass: marked[runs[0].Case], Scores: map[string][]float64{}}
 		for _, run := range runs {
 			for metric, value := range run.Scores.All() {
@@ -207,7 +207,7 @@ func (b *Baseline) check() error {
 			return fmt.Errorf("duplicate case %q", c.Case)
 		}
 	}
-	for _, row := range b.result().Rows {
+	for row := range b.result().Rows.All() {
 		if err := row.check(); err != nil {
 			return fmt.Errorf("case %q: %w", row.Case, err)
 		}
@@ -230,7 +230,7 @@ func (b *Baseline) result() *Result {
 					scores[metric] = values[epoch]
 				}
 			}
-			r.Rows = append(r.Rows, Row{Case: c.Case, Cluster: c.Cluster, Epoch: epoch, Scores: newByName(scores)})
+			r.Rows.Add(&Row{Case: c.Case, Cluster: c.Cluster, Epoch: epoch, Scores: newByName(scores)})
 		}
 	}
 	return r

@@ -30,7 +30,11 @@ const baselineText = `{
 func scored(t *testing.T) *evals.Result {
 	t.Helper()
 	r := rowsOf(t, "a <m>=1", "a <m>=0.5", "b <m>=1 n=7", "b <m>=0", "c <m>=!no o=!no")
-	r.Rows[2].Cluster, r.Rows[3].Cluster = "x", "x"
+	r.Change(func(_ int, row *evals.Row) {
+		if row.Case == "b" {
+			row.Cluster = "x"
+		}
+	})
 	return r
 }
 
@@ -75,7 +79,11 @@ func TestBaselineErrors(t *testing.T) {
 	_, err := scored(t).Baseline(nil, []string{"a", "z"})
 	fails(t, err, `the must-pass case "z" is unknown`)
 	twoClusters := scored(t)
-	twoClusters.Rows[0].Cluster = "y"
+	twoClusters.Change(func(i int, row *evals.Row) {
+		if i == 0 {
+			row.Cluster = "y"
+		}
+	})
 	_, err = twoClusters.Baseline(nil, nil)
 	fails(t, err, `metric "<m>"`, `"a"`)
 	for _, c := range [][3]string{

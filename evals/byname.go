@@ -62,12 +62,6 @@ func (b ByName[T]) All() iter.Seq2[string, T] {
 	}
 }
 
-func (b ByName[T]) share(t interner) {
-	for i := range b {
-		t.one(&b[i].Name)
-	}
-}
-
 // MarshalJSON returns an object.
 func (b ByName[T]) MarshalJSON() ([]byte, error) {
 	return jsonval.Line(maps.Collect(b.All()))

@@ -158,7 +158,7 @@ func (c *Comparison) byTag(base, other *Result, seed uint64) error {
 		maps.Copy(cases, other.Tagged(tag).caseNames())
 		has := func(r *Row) bool { return cases[r.Case] }
 		b, o := base.where(has), other.where(has)
-		if len(missingCases(o, b)) == len(b.Cases()) {
+		if len(missingCases(o, b)) == b.numCases() {
 			continue // the lists of cases in one set only name them
 		}
 		part, err := compare(b, o, seed)
@@ -177,7 +177,7 @@ func (c *Comparison) byTag(base, other *Result, seed uint64) error {
 func compare(base, other *Result, seed uint64) (*Comparison, error) {
 	c := &Comparison{Metrics: map[string]Change{}}
 	c.OnlyBase, c.OnlyNew = missingCases(other, base), missingCases(base, other)
-	if len(c.OnlyBase) == len(base.Cases()) {
+	if len(c.OnlyBase) == base.numCases() {
 		return nil, noCommonCase(base, other)
 	}
 	var err error
@@ -192,14 +192,14 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 }
 
 func noCommonCase(base, other *Result) error {
-	return fmt.Errorf("none of %d and %d cases is in both sets: use the same names", len(base.Cases()), len(other.Cases()))
+	return fmt.Errorf("none of %d and %d cases is in both sets: use the same names", base.numCases(), other.numCases())
 }
 
 // missingCases returns the cases of a result that r does not have.
 func missingCases(r, of *Result) []string {
 	have := r.caseNames()
 	lacking := []string{}
-	for _, runs := range of.Cases() {
+	for runs := range of.Cases() {
 		if !have[runs[0].Case] {
 			lacking = append(lacking, runs[0].Case)
 		}

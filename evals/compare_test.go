@@ -141,7 +141,7 @@ func set(t *testing.T, name string, scores map[string]map[string]float64) *evals
 	t.Helper()
 	r := &evals.Result{}
 	for c, by := range scores {
-		r.Rows = append(r.Rows, evals.Row{Case: c, File: name, Run: c, Scores: evals.NewByName(by)})
+		r.Rows.Add(&evals.Row{Case: c, File: name, Run: c, Scores: evals.NewByName(by)})
 	}
 	whole, err := evals.Merge(r)
 	if err != nil {
@@ -159,7 +159,7 @@ func TestCompareClusters(t *testing.T) {
 		r := &evals.Result{}
 		for n := range 8 {
 			name := fmt.Sprint(n)
-			r.Rows = append(r.Rows, evals.Row{Case: name, Cluster: []string{"x", "y"}[n/4], Run: name, Scores: evals.NewByName(map[string]float64{"m": value})})
+			r.Rows.Add(&evals.Row{Case: name, Cluster: []string{"x", "y"}[n/4], Run: name, Scores: evals.NewByName(map[string]float64{"m": value})})
 		}
 		sets[i] = r
 	}
@@ -233,7 +233,7 @@ func TestCompareErrors(t *testing.T) {
 	fails(t, err, "none of 0 and 0 cases")
 
 	row := func(cluster string) *evals.Result {
-		return &evals.Result{Rows: []evals.Row{{Case: "a", Cluster: cluster, Scores: evals.NewByName(map[string]float64{"m": 1})}}}
+		return &evals.Result{Rows: evals.NewRows(evals.Row{Case: "a", Cluster: cluster, Scores: evals.NewByName(map[string]float64{"m": 1})})}
 	}
 	_, err = evals.Compare(row("x"), row("y"), 0)
 	fails(t, err, `metric "m"`, `case "a"`, `"x"`, `"y"`)

@@ -295,7 +295,7 @@ func (d *Dataset) withoutRun(scorers []string) *Result {
 	r := &Result{Scorers: scorers}
 	for i := range d.cases {
 		c := &d.cases[i]
-		r.Rows = append(r.Rows, Row{Case: validText(c.name), Cluster: validText(c.cluster), NoRun: true, Tags: c.tags, File: d.name, Line: c.line})
+		r.Rows.Add(&Row{Case: validText(c.name), Cluster: validText(c.cluster), NoRun: true, Tags: c.tags, File: d.name, Line: c.line})
 	}
 	return r
 }
@@ -306,8 +306,7 @@ const missingAsZero = "missing and failed scores count as 0"
 // fill gives the score 0 to each run without a score of a metric that another run has.
 func (r *Result) fill() {
 	metrics := r.metrics()
-	for i := range r.Rows {
-		row := &r.Rows[i]
+	r.Rows = r.Rows.each(func(row *Row) {
 		values, wrong := maps.Collect(row.Scores.All()), maps.Collect(row.Errors.All())
 		for _, metric := range metrics {
 			if row.Scores.Has(metric) {
@@ -319,14 +318,14 @@ func (r *Result) fill() {
 			}
 		}
 		row.Scores, row.Errors = newByName(values), newByName(wrong)
-	}
+	})
 }
 
 // Unread returns the unreadable records, and the cases without a run unless they count as 0.
 func (r *Result) Unread() []Unreadable {
 	list := append([]Unreadable{}, r.Unreadable...)
-	for i := range r.Rows {
-		if row := &r.Rows[i]; row.NoRun && !slices.Contains(r.Scorers, missingAsZero) {
+	for row := range r.Rows.All() {
+		if row.NoRun && !slices.Contains(r.Scorers, missingAsZero) {
 			list = append(list, Unreadable{File: row.File, Line: row.Line, Error: fmt.Sprintf("no run of the case %q", row.Case)})
 		}
 	}
@@ -337,8 +336,8 @@ func (r *Result) Unread() []Unreadable {
 // Tags returns the tags of all rows, sorted.
 func (r *Result) Tags() []string {
 	tags := map[string]bool{}
-	for i := range r.Rows {
-		for _, tag := range r.Rows[i].Tags {
+	for row := range r.Rows.All() {
+		for _, tag := range row.Tags {
 			tags[tag] = true
 		}
 	}
@@ -352,11 +351,5 @@ func (r *Result) Tagged(tag string) *Result {
 
 // where returns the result of some rows.
 func (r *Result) where(has func(*Row) bool) *Result {
-	part := &Result{Scorers: r.Scorers, Unreadable: r.Unreadable}
-	for i := range r.Rows {
-		if has(&r.Rows[i]) {
-			part.Rows = append(part.Rows, r.Rows[i])
-		}
-	}
-	return part
+	return &Result{Scorers: r.Scorers, Rows: r.Rows.where(has), Unreadable: r.Unreadable}
 }

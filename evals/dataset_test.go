@@ -97,7 +97,7 @@ func TestDatasetForms(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
-		if got := fmt.Sprint(r.Rows[0].Tags, r.Rows[1].Tags, r.Unreadable); got != "[easy geo] [geo] []" {
+		if got := fmt.Sprint(r.Rows.At(0).Tags, r.Rows.At(1).Tags, r.Unreadable); got != "[easy geo] [geo] []" {
 			t.Errorf("%s: got tags %s", name, got)
 		}
 	}
@@ -232,7 +232,7 @@ func TestDatasetOfADK(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := joined(t, set, span, evals.Options{Scorers: []evals.Scoring{{Name: "calls", Scorer: s}}})
-	if len(r.Rows) != 1 || r.Rows[0].Case != "weather" || r.Rows[0].Scores.Of("calls") != 1 || len(r.Unreadable) > 0 {
+	if r.Rows.Len() != 1 || r.Rows.At(0).Case != "weather" || r.Rows.At(0).Scores.Of("calls") != 1 || len(r.Unreadable) > 0 {
 		t.Errorf("got %+v, %v", r.Rows, r.Unreadable)
 	}
 }

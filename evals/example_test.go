@@ -64,7 +64,7 @@ func ExampleScorerFunc() {
 		return []evals.Score{score}
 	})
 	result := scoreRecording("before.jsonl", before, evals.Scoring{Name: "apologizes", Scorer: apologizes})
-	for _, row := range result.Rows {
+	for row := range result.Rows.All() {
 		fmt.Println(row.Case, row.Scores.Of("apologizes"), row.Explanations.Of("apologizes"))
 	}
 	// Output:
@@ -115,7 +115,7 @@ func ExampleMerge() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, row := range whole.Rows {
+	for row := range whole.Rows.All() {
 		fmt.Printf("%s %v from %s:%d\n", row.Case, row.Scores.Of("reward"), row.File, row.Line)
 	}
 	// Output:

@@ -21,3 +21,12 @@ func Compare(base, other *Result, seed uint64) (*Comparison, error) {
 	}
 	return all[0], nil
 }
+
+// Change changes the rows of a result.
+func (r *Result) Change(change func(i int, row *Row)) {
+	i := -1
+	r.Rows = r.Rows.each(func(row *Row) {
+		i++
+		change(i, row)
+	})
+}

@@ -181,7 +181,7 @@ func (g *Gate) includes(metric string) bool {
 
 func (j *evaluation) cases(base *Baseline, now *Result) {
 	runs, had := map[string][]Row{}, map[string]*baselineCase{}
-	for _, rows := range now.Cases() {
+	for rows := range now.Cases() {
 		runs[rows[0].Case] = rows
 	}
 	for i := range base.Cases {

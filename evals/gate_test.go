@@ -37,7 +37,7 @@ func rowsOf(t tb, lines ...string) *evals.Result {
 			scores[metric] = x
 		}
 		row.Scores, row.Errors = evals.NewByName(scores), evals.NewByName(wrong)
-		r.Rows = append(r.Rows, row)
+		r.Rows.Add(&row)
 	}
 	whole, err := evals.Merge(r)
 	if err != nil {
@@ -199,12 +199,11 @@ func TestGateRatchet(t *testing.T) {
 			lines = append(lines, fmt.Sprintf("%s invariants=%d", name, max(0, 1-len(rules))))
 		}
 		r := rowsOf(t, lines...)
-		for i := range r.Rows {
-			_, rules, _ := strings.Cut(runs[r.Rows[i].Line-1], " ")
-			if rules != "" {
-				r.Rows[i].Findings = evals.NewByName(map[string][]string{"invariants": strings.Split(rules, ",")})
+		r.Change(func(_ int, row *evals.Row) {
+			if _, rules, _ := strings.Cut(runs[row.Line-1], " "); rules != "" {
+				row.Findings = evals.NewByName(map[string][]string{"invariants": strings.Split(rules, ",")})
 			}
-		}
+		})
 		return r
 	}
 	for name, c := range map[string]struct {
@@ -339,7 +338,11 @@ func text(t tb, write func(w io.Writer) error) string {
 // TestGateExplains checks that a finding has the explanation of a score on one line.
 func TestGateExplains(t *testing.T) {
 	rows := rowsOf(t, "a m=0 invariants=0", "b m=1 invariants=1")
-	rows.Rows[0].Explanations = evals.NewByName(map[string]string{"m": "want\n  \"Bern\",\tgot\n" + strings.Repeat("é", 200), "invariants": " INV-04: twice \n"})
+	rows.Change(func(i int, row *evals.Row) {
+		if i == 0 {
+			row.Explanations = evals.NewByName(map[string]string{"m": "want\n  \"Bern\",\tgot\n" + strings.Repeat("é", 200), "invariants": " INV-04: twice \n"})
+		}
+	})
 	base, err := rowsOf(t, "a m=1 invariants=1", "b m=1 invariants=1").Baseline(nil, []string{"a"})
 	if err != nil {
 		t.Fatal(err)

@@ -155,8 +155,7 @@ func (j *evaluation) locate(metric string, list []CaseChange) {
 		at[list[i].Case] = &list[i]
 	}
 	worst := map[string]float64{}
-	for i := range j.now.Rows {
-		r := &j.now.Rows[i]
+	for r := range j.now.Rows.All() {
 		value, scored := r.Scores.Get(metric)
 		c := at[r.Case]
 		if c == nil || !scored {

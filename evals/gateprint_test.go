@@ -17,12 +17,12 @@ func hostile(t *testing.T) *evals.GateResult {
 	t.Helper()
 	base := baseline(t, rowsOf(t, each5("m|m=1")...))
 	now := rowsOf(t, append(each5("m|m=0")[1:], "<b>x</b>::%0A,@all m|m=!no", "z m|m=1")...)
-	for i := range now.Rows {
-		now.Rows[i].File = "a,b:c\n.jsonl"
-		if now.Rows[i].Errors.Has("m|m") {
-			now.Rows[i].Errors = evals.NewByName(map[string]string{"m|m": "]]>&\"\x00`no`\n::error::"})
+	now.Change(func(_ int, row *evals.Row) {
+		row.File = "a,b:c\n.jsonl"
+		if row.Errors.Has("m|m") {
+			row.Errors = evals.NewByName(map[string]string{"m|m": "]]>&\"\x00`no`\n::error::"})
 		}
-	}
+	})
 	now.Unreadable = []evals.Unreadable{{File: "<f>", Line: 3, Error: "*no*"}}
 	return evaluate(t, &evals.Gate{Alpha: 0.07, MustPass: []string{"b"}}, base, now)
 }

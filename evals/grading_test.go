@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/llm"
@@ -34,12 +33,12 @@ func TestGradings(t *testing.T) {
 		"good": {Responses: []string{"yes\uFFFD", "no"}, Usage: llm.Usage{InputTokens: 30, OutputTokens: 4}},
 		"bad":  {Responses: []string{"what"}, Usage: llm.Usage{InputTokens: 1, OutputTokens: 2, ReasoningOutputTokens: 1}},
 	}
-	for _, row := range r.Rows {
+	for row := range r.Rows.All() {
 		if diff := cmp.Diff(evals.NewByName(want), row.Gradings); diff != "" {
 			t.Errorf("the gradings of %s (-want +got):\n%s", row.Case, diff)
 		}
 	}
-	if got := []llm.Usage{r.Rows[0].Usage, r.Rows[1].Usage}; got[0].InputTokens != 5 || got[1].InputTokens != 0 {
+	if got := []llm.Usage{r.Rows.At(0).Usage, r.Rows.At(1).Usage}; got[0].InputTokens != 5 || got[1].InputTokens != 0 {
 		t.Errorf("the runs took %v", got)
 	}
 	f, err := r.Summary(nil)
@@ -67,7 +66,7 @@ func TestBrief(t *testing.T) {
 	rowAndSummary := func(o *evals.Options) (evals.Row, *evals.Summary) {
 		o.Scorers = []evals.Scoring{{Name: "g", Scorer: grader}}
 		r := must(evals.ScoreFiles(t.Context(), []evals.Input{again("f", runs("a/0"))}, o))(t)
-		return r.Rows[0], must(r.Summary(nil))(t)
+		return r.Rows.At(0), must(r.Summary(nil))(t)
 	}
 	whole, statistics := rowAndSummary(&evals.Options{})
 	var seen []string
@@ -84,7 +83,7 @@ func TestBrief(t *testing.T) {
 		t.Errorf("brief is %+v", brief)
 	}
 	cloneText, _ := rowAndSummary(&evals.Options{Brief: true, Journal: must(evals.OpenJournal(&disk{}, "v"))(t)})
-	if diff := cmp.Diff(whole, cloneText, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
+	if diff := cmp.Diff(whole, cloneText, listed); diff != "" {
 		t.Errorf("with a journal (-whole +got):\n%s", diff)
 	}
 }

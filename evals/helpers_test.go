@@ -5,8 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/evals"
 )
@@ -75,4 +79,10 @@ func fails(t *testing.T, err error, parts ...string) {
 			t.Errorf("got error %q, want %q in it", err, inputResult)
 		}
 	}
+}
+
+// listed compares rows with cmp, without unexported fields.
+var listed = cmp.Options{
+	cmp.Transformer("rows", func(r evals.Rows) []evals.Row { return slices.Collect(r.All()) }),
+	cmpopts.IgnoreUnexported(evals.Row{}),
 }

@@ -11,7 +11,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -41,7 +40,7 @@ type entry struct {
 	Key     string `json:"key"`
 	Input   string `json:"input,omitzero"`
 	Skipped bool   `json:"passed,omitzero"` // the input is not a recording
-	Rows    []Row  `json:"rows"`
+	Rows    Rows   `json:"rows"`
 }
 
 // journalHeader is the first line of a journal. Each other line is a checksum (CRC32C, eight
@@ -145,15 +144,19 @@ func (j *Journal) open(in *Input, f io.Reader, scorers []string) (io.Reader, key
 }
 
 func (j *Journal) store(digest keyFunc, in *Input, p *inputResult) {
-	hasErrors := func(r Row) bool { return len(r.Errors) > 0 }
-	if digest == nil || p.fromScoreFile || len(p.Unreadable) > 0 || slices.ContainsFunc(p.Rows, hasErrors) {
+	if digest == nil || p.fromScoreFile || len(p.Unreadable) > 0 {
 		return
+	}
+	for row := range p.Rows.All() {
+		if len(row.Errors) > 0 {
+			return
+		}
 	}
 	key, err := digest()
 	if err != nil {
 		return
 	}
-	slices.SortFunc(p.Rows, func(a, b Row) int { return a.compare(&b) }) // equal inputs are equal entries
+	p.Rows.sort() // equal inputs are equal entries
 	e := &entry{Key: key, Input: in.Name, Skipped: p.skipped, Rows: p.Rows}
 	text := append(oneLine(e), '\n')
 	j.mu.Lock()

@@ -183,7 +183,7 @@ func TestJournalDoesNotKeep(t *testing.T) {
 		return []evals.Score{{Metric: "other", Value: 1}}
 	})}}
 	r := must(evals.ScoreFiles(context.Background(), []evals.Input{a}, &evals.Options{Scorers: other, Journal: j}))(t)
-	if diff := cmp.Diff(evals.NewByName(map[string]float64{"other": 1}), r.Rows[0].Scores); diff != "" {
+	if diff := cmp.Diff(evals.NewByName(map[string]float64{"other": 1}), r.Rows.At(0).Scores); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)
 	}
 }

@@ -142,7 +142,7 @@ func (f *Summary) AddLabels(r *Result, l *Labels) (unread []Unreadable, err erro
 	f.Labels = map[string]*Agreement{}
 	metrics := r.metrics()
 	runs := map[string][]Row{}
-	for _, rows := range r.Cases() {
+	for rows := range r.Cases() {
 		runs[rows[0].Case] = rows
 	}
 	for _, row := range l.rows {
@@ -232,7 +232,7 @@ func (a *Agreement) compute(r *Result, metric string) error {
 	var pairs [][2]float64
 	var items []stats.GradedItem
 	binary := true
-	for _, rows := range r.Cases() {
+	for rows := range r.Cases() {
 		scored := 0.0
 		for i := range rows {
 			if rows[i].Scores.Has(metric) {

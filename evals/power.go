@@ -57,7 +57,7 @@ func (r *Result) Power(other *Result, difference float64, test stats.Test) (*Pow
 		sets = append(sets, other)
 	}
 	last := sets[len(sets)-1]
-	if len(missingCases(last, r)) == len(r.Cases()) {
+	if len(missingCases(last, r)) == r.numCases() {
 		return nil, noCommonCase(r, last)
 	}
 	for _, set := range sets {

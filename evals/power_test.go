@@ -14,7 +14,7 @@ func valued(size int, values ...float64) *evals.Result {
 	r := &evals.Result{}
 	for i, v := range values {
 		name := fmt.Sprint(i)
-		r.Rows = append(r.Rows, evals.Row{Case: name, Cluster: fmt.Sprint("cluster ", i/size), Run: name, Scores: evals.NewByName(map[string]float64{"m": v})})
+		r.Rows.Add(&evals.Row{Case: name, Cluster: fmt.Sprint("cluster ", i/size), Run: name, Scores: evals.NewByName(map[string]float64{"m": v})})
 	}
 	return r
 }

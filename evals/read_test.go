@@ -76,7 +76,7 @@ func TestScoreFilesReadsInputOnce(t *testing.T) {
 			for name, from := range map[string]io.ReadCloser{"stream": stream, "file": file} {
 				in := evals.Input{Name: name, Open: func() (io.ReadCloser, error) { opened++; return from, nil }}
 				r, err := evals.ScoreFiles(context.Background(), []evals.Input{in}, o)
-				if err != nil || len(r.Rows) != 1000 || len(r.Unreadable) > 0 {
+				if err != nil || r.Rows.Len() != 1000 || len(r.Unreadable) > 0 {
 					t.Fatalf("%s: got %v, %v, want 1000 rows", name, r, err)
 				}
 			}

@@ -93,16 +93,19 @@ type amount struct {
 
 // resources returns the resource usage of the runs by measure, without unused measures.
 func (r *Result) resources() map[string]amount {
-	by := map[string]amount{}
-	for _, m := range measures {
-		var a amount
-		for i := range r.Rows {
-			if v, ok := m.of(&r.Rows[i]); ok {
-				a.N++
-				a.Sum += v
+	all := make([]amount, len(measures))
+	var row Row
+	for row = range r.Rows.All() {
+		for i, m := range measures {
+			if v, ok := m.of(&row); ok {
+				all[i].N++
+				all[i].Sum += v
 			}
 		}
-		if a.Sum > 0 {
+	}
+	by := map[string]amount{}
+	for i, m := range measures {
+		if a := all[i]; a.Sum > 0 {
 			a.Mean = a.Sum / float64(a.N)
 			by[m.name] = a
 		}
@@ -171,8 +174,8 @@ func toolsOf(sets ...*Result) []string {
 	const maxTools = 200
 	n := map[string]int{}
 	for _, r := range sets {
-		for i := range r.Rows {
-			for name, calls := range r.Rows[i].Calls.All() {
+		for row := range r.Rows.All() {
+			for name, calls := range row.Calls.All() {
 				n[name] += calls.N
 			}
 		}
@@ -184,9 +187,9 @@ func toolsOf(sets ...*Result) []string {
 
 func failedCalls(of, with *Result, tool string) (n int) {
 	both := with.caseNames()
-	for i := range of.Rows {
-		if both[of.Rows[i].Case] {
-			n += of.Rows[i].Calls.Of(tool).Failed
+	for row := range of.Rows.All() {
+		if both[row.Case] {
+			n += row.Calls.Of(tool).Failed
 		}
 	}
 	return n

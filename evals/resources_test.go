@@ -21,24 +21,28 @@ type calls = map[string]evals.Calls
 // The sets for the values below, which were computed by hand.
 func resourceSets() (base, other *evals.Result) {
 	none := llm.Usage{}
-	base = &evals.Result{Rows: []evals.Row{
+	base = &evals.Result{Rows: evals.NewRows(
 		took("a", 0, 2, calls{"find": {N: 1}}, llm.Usage{InputTokens: 10}),
 		took("a", 1, 4, calls{"find": {N: 3}}, none),
 		took("b", 0, 1, calls{"read": {N: 2, Failed: 1}}, none),
 		took("c", 0, 1, calls{"read": {N: 1, Failed: 1}, "gone": {N: 1}}, none),
 		took("d", 0, 0, nil, none),
-	}}
-	other = &evals.Result{Rows: []evals.Row{
+	)}
+	other = &evals.Result{Rows: evals.NewRows(
 		took("a", 0, 5, calls{"find": {N: 2}}, llm.Usage{InputTokens: 30}),
 		took("b", 0, 5, calls{"search": {N: 4}}, llm.Usage{InputTokens: 50}),
 		took("d", 0, 7, nil, none),
-	}}
+	)}
 	return base, other
 }
 
 func TestResourcesByHand(t *testing.T) {
 	base, _ := resourceSets()
-	base.Rows[4].Cost, base.Rows[4].Latency = 0.5, 3
+	base.Change(func(i int, row *evals.Row) {
+		if i == 4 {
+			row.Cost, row.Latency = 0.5, 3
+		}
+	})
 	f, err := base.Summary(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +92,7 @@ func TestManyTools(t *testing.T) {
 	for i := range 300 {
 		by[fmt.Sprintf("tool-%03d", i)] = evals.Calls{N: 1 + i%2}
 	}
-	r := &evals.Result{Rows: []evals.Row{took("a", 0, 1, by, llm.Usage{})}}
+	r := &evals.Result{Rows: evals.NewRows(took("a", 0, 1, by, llm.Usage{}))}
 	c, err := evals.Compare(r, r, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -104,14 +108,17 @@ func TestManyTools(t *testing.T) {
 // A cluster that a case is not in is an error here, too: also of a case without a score.
 func TestShiftErrors(t *testing.T) {
 	base, other := resourceSets()
-	for i := range base.Rows {
-		base.Rows[i].Scores = nil
+	base.Change(func(_ int, row *evals.Row) { row.Scores = nil })
+	inCluster := func(i int, row *evals.Row) {
+		if row.Case == "b" {
+			row.Cluster = "k"
+		}
 	}
-	other.Rows[1].Cluster = "k"
+	other.Change(inCluster)
 	_, err := evals.Compare(base, other, 0)
 	fails(t, err, `"b"`, "cluster")
-	base.Rows[2].Cluster = "k"
-	base.Rows = append(base.Rows[:2:2], base.Rows[2], took("b", 1, 1, nil, llm.Usage{}))
+	base.Change(inCluster)
+	base.Rows = evals.NewRows(base.Rows.At(0), base.Rows.At(1), base.Rows.At(2), took("b", 1, 1, nil, llm.Usage{}))
 	_, err = evals.Compare(base, other, 0)
 	fails(t, err, `"b"`, "cluster")
 }
@@ -128,7 +135,7 @@ func TestRowCounts(t *testing.T) {
 		trace.ToolEnd{ToolCallID: "2", Outcome: trace.OutcomeOK, Result: results.Parts[1].(llm.ToolResult)},
 		trace.ToolEnd{ToolCallID: "3", Outcome: trace.OutcomeError, Result: results.Parts[2].(llm.ToolResult)},
 		trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "Done."})}, trace.RunEnd{Steps: 2})))
-	row := r.Rows[0]
+	row := r.Rows.At(0)
 	if diff := cmp.Diff(evals.NewByName(calls{"find": {N: 2, Failed: 1}, "re\uFFFD": {N: 1, Failed: 1}}), row.Calls); diff != "" || row.Steps != 2 {
 		t.Errorf("%d steps, calls (-want +got):\n%s", row.Steps, diff)
 	}

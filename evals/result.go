@@ -2,11 +2,13 @@ package evals
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
+	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/trace/importer"
@@ -17,7 +19,7 @@ type Result struct {
 	// Scorers are the names of the scorers.
 	Scorers []string
 	// Rows has one row per run, sorted by case, epoch and, without an epoch, content.
-	Rows []Row
+	Rows Rows
 	// Unreadable are the unreadable records, by file and line.
 	Unreadable []Unreadable
 }
@@ -74,36 +76,19 @@ func AddUnread(list []Unreadable, file string, err error) []Unreadable {
 // case and epoch, the same position, or files with the same runs without epochs) or have
 // different scorers.
 func Merge(parts ...*Result) (*Result, error) {
-	if len(parts) == 1 {
-		parts = []*Result{{parts[0].Scorers, slices.Clone(parts[0].Rows), slices.Clone(parts[0].Unreadable)}}
-	}
-	return merge(parts)
-}
-
-// merge is Merge; it changes and uses the rows of a single result.
-func merge(parts []*Result) (*Result, error) {
 	whole := &Result{}
-	n := 0
-	for _, p := range parts {
-		n += len(p.Rows)
-	}
-	if len(parts) == 1 {
-		whole.Rows, parts[0].Rows = parts[0].Rows, nil
-	} else {
-		whole.Rows = make([]Row, 0, n)
-	}
 	for _, p := range parts {
 		if whole.Scorers = parts[0].Scorers; !slices.Equal(whole.Scorers, p.Scorers) {
 			return nil, fmt.Errorf("results with the scorers %q and %q: use the same scorers for all", whole.Scorers, p.Scorers)
 		}
-		whole.Rows = append(whole.Rows, p.Rows...)
+		whole.Rows.addAll(p.Rows)
 		whole.Unreadable = append(whole.Unreadable, p.Unreadable...)
 	}
-	sortRows(whole.Rows)
-	whole.Rows = withoutSuperfluous(whole.Rows)
+	whole.Rows.sort()
+	whole.Rows = whole.Rows.withoutSuperfluous()
 	slices.SortFunc(whole.Unreadable, Unreadable.compare)
 	whole.Unreadable = slices.Compact(whole.Unreadable)
-	if err := cmp.Or(findDuplicate(whole.Rows), findCopies(whole.Rows)); err != nil {
+	if err := whole.Rows.checkCopies(); err != nil {
 		return nil, err
 	}
 	if slices.Contains(whole.Scorers, missingAsZero) {
@@ -112,73 +97,58 @@ func merge(parts []*Result) (*Result, error) {
 	return whole, nil
 }
 
-// sortRows sorts rows, which are large, by their numbers.
-func sortRows(rows []Row) {
-	order := make([]int, len(rows))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return rows[a].compare(&rows[b]) })
-	for i := range order {
-		first, to := rows[i], i // the cycle of places that begins here
-		for order[to] != to {
-			from := order[to]
-			order[to] = to
-			if from == i {
-				rows[to] = first
-				break
-			}
-			rows[to], to = rows[from], from
+// withoutSuperfluous returns the rows without those with NoRun of cases that have another row. The rows are sorted.
+func (r Rows) withoutSuperfluous() Rows {
+	kept, superfluous := map[string]bool{}, false
+	for row := range r.All() {
+		if row.NoRun {
+			kept[row.Case], superfluous = false, true
 		}
 	}
-}
-
-// withoutSuperfluous removes the rows with NoRun of cases that have another row. The rows are sorted.
-func withoutSuperfluous(rows []Row) []Row {
-	if !slices.ContainsFunc(rows, func(r Row) bool { return r.NoRun }) {
-		return rows
+	if !superfluous {
+		return r
 	}
-	kept := map[string]bool{}
-	for i := range rows {
-		kept[rows[i].Case] = kept[rows[i].Case] || !rows[i].NoRun
+	for row := range r.All() {
+		if _, without := kept[row.Case]; without {
+			kept[row.Case] = kept[row.Case] || !row.NoRun
+		}
 	}
-	return slices.DeleteFunc(rows, func(r Row) bool {
-		superfluous := r.NoRun && kept[r.Case]
-		kept[r.Case] = true
-		return superfluous
+	return r.where(func(row *Row) bool {
+		superfluous := row.NoRun && kept[row.Case]
+		if row.NoRun {
+			kept[row.Case] = true
+		}
+		return !superfluous
 	})
 }
 
-func findDuplicate(rows []Row) error {
-	for i := 1; i < len(rows); i++ {
-		a, b := &rows[i-1], &rows[i]
+// checkCopies returns an error for a run that is there twice, for two files with the same runs without epochs, and
+// for runs of a case whose digests have different forms, so that copies cannot be found. The rows are sorted.
+func (r Rows) checkCopies() error {
+	digests := map[string]hash.Hash{}
+	last := Row{Epoch: importer.NoEpoch} // which no row equals
+	for row := range r.All() {
 		switch {
-		case !a.same(b):
-		case a.Epoch >= 0:
-			return fmt.Errorf("two runs of case %q, epoch %d: %s and %s: pass each run once, number the runs of a case, and score different benchmarks separately", a.Case, a.Epoch, a.place(), b.place())
-		default:
-			return fmt.Errorf("the same run twice: %s and %s: pass each run once", a.place(), b.place())
-		}
-	}
-	return nil
-}
-
-// findCopies returns an error for two files with the same runs without epochs, or with runs of a
-// case whose digests have different forms, so that copies cannot be found.
-func findCopies(rows []Row) error {
-	digests := map[string][]string{}
-	for i, r := range rows {
-		if i > 0 && r.Digest != "" && rows[i-1].Digest != "" && r.Case == rows[i-1].Case && r.DigestVersion != rows[i-1].DigestVersion {
+		case row.Digest != "" && last.Digest != "" && row.Case == last.Case && row.DigestVersion != last.DigestVersion:
 			return fmt.Errorf("case %q has runs without epochs in a score file of version 1 and elsewhere, which may be the same: %s and %s: score the recordings of version 1 again, or number the runs of a case",
-				r.Case, rows[i-1].place(), r.place())
+				row.Case, last.place(), row.place())
+		case !row.same(&last):
+		case row.Epoch >= 0:
+			return fmt.Errorf("two runs of case %q, epoch %d: %s and %s: pass each run once, number the runs of a case, and score different benchmarks separately", row.Case, row.Epoch, last.place(), row.place())
+		default:
+			return fmt.Errorf("the same run twice: %s and %s: pass each run once", last.place(), row.place())
 		}
-		if r.Digest != "" {
-			digests[r.File] = append(digests[r.File], r.Digest)
+		if last = row; row.Digest == "" {
+			continue
 		}
+		if digests[row.File] == nil {
+			digests[row.File] = sha256.New()
+		}
+		fmt.Fprintln(digests[row.File], row.Digest)
 	}
 	seen := map[string]string{}
 	for _, file := range slices.Sorted(maps.Keys(digests)) {
-		all := strings.Join(digests[file], " ")
+		all := string(digests[file].Sum(nil))
 		if other, ok := seen[all]; ok {
 			return fmt.Errorf("%s has the same runs as %s, without epochs: pass each file once, or number the runs of a case", file, other)
 		}
@@ -187,22 +157,29 @@ func findCopies(rows []Row) error {
 	return nil
 }
 
-// Cases returns the rows of each case, by name. The caller must not change them.
-func (r *Result) Cases() (cases [][]Row) {
-	from := 0
-	for i := range r.Rows {
-		if i+1 == len(r.Rows) || r.Rows[i].Case != r.Rows[i+1].Case {
-			cases = append(cases, r.Rows[from:i+1])
-			from = i + 1
+// Cases yields the rows of each case, by name.
+func (r *Result) Cases() iter.Seq[[]Row] {
+	return func(yield func([]Row) bool) {
+		var runs []Row
+		for row := range r.Rows.All() {
+			if len(runs) > 0 && runs[0].Case != row.Case {
+				if !yield(runs) {
+					return
+				}
+				runs = nil
+			}
+			runs = append(runs, row)
+		}
+		if len(runs) > 0 {
+			yield(runs)
 		}
 	}
-	return cases
 }
 
 func (r *Result) caseNames() map[string]bool {
 	have := map[string]bool{}
-	for i := range r.Rows {
-		have[r.Rows[i].Case] = true
+	for row := range r.Rows.All() {
+		have[row.Case] = true
 	}
 	return have
 }
@@ -210,11 +187,11 @@ func (r *Result) caseNames() map[string]bool {
 // metrics returns the names of all metrics, sorted.
 func (r *Result) metrics() []string {
 	names := map[string]bool{}
-	for i := range r.Rows {
-		for name := range r.Rows[i].Scores.All() {
+	for row := range r.Rows.All() {
+		for name := range row.Scores.All() {
 			names[name] = true
 		}
-		for name := range r.Rows[i].Errors.All() {
+		for name := range row.Errors.All() {
 			names[name] = true
 		}
 	}
@@ -223,8 +200,8 @@ func (r *Result) metrics() []string {
 
 // unscored counts the runs without a score of a metric and those with a failed one.
 func (r *Result) unscored(metric string) (missing, failed int) {
-	for i := range r.Rows {
-		switch row := &r.Rows[i]; {
+	for row := range r.Rows.All() {
+		switch {
 		case row.Scores.Has(metric):
 		case row.Errors.Has(metric):
 			failed++
@@ -242,13 +219,19 @@ func scoreOf(metric string) valueOf {
 	return func(r *Row) (float64, bool) { return r.Scores.Get(metric) }
 }
 
+// numCases returns the number of cases.
+func (r *Result) numCases() int { return len(r.caseNames()) }
+
 // values returns the known values of runs for package stats, with epochs numbered by order.
 func (r *Result) values(of valueOf) (rows []stats.Row) {
-	for _, runs := range r.Cases() {
-		for i := range runs {
-			if v, ok := of(&runs[i]); ok {
-				rows = append(rows, stats.Row{Case: runs[i].Case, Epoch: i, Cluster: runs[i].Cluster, Value: v})
-			}
+	var row Row
+	epoch, last := 0, ""
+	for row = range r.Rows.All() {
+		if epoch++; row.Case != last {
+			epoch, last = 0, row.Case
+		}
+		if v, ok := of(&row); ok {
+			rows = append(rows, stats.Row{Case: row.Case, Epoch: epoch, Cluster: row.Cluster, Value: v})
 		}
 	}
 	return rows

@@ -99,7 +99,7 @@ func TestEpochsGoByContent(t *testing.T) {
 // Runs without an epoch are after those of their case that have one.
 func TestRowsWithoutEpochLast(t *testing.T) {
 	var got []int
-	for _, row := range score(t, file("f", runs("a=1 a/1=1 a/0=1 b/0=1"))).Rows {
+	for row := range score(t, file("f", runs("a=1 a/1=1 a/0=1 b/0=1"))).Rows.All() {
 		got = append(got, row.Epoch)
 	}
 	if diff := cmp.Diff([]int{0, 1, importer.NoEpoch, 0}, got); diff != "" {
@@ -221,7 +221,7 @@ func TestRunsScoredConcurrently(t *testing.T) {
 			return nil
 		})}
 		r, err := evals.ScoreFiles(t.Context(), []evals.Input{file("f", runs("a/0 a/1 a/2 a/3"))}, &evals.Options{Scorers: []evals.Scoring{scorer}})
-		if err != nil || len(r.Rows) != 4 {
+		if err != nil || r.Rows.Len() != 4 {
 			t.Errorf("%v, %v", r, err)
 		}
 	})
@@ -239,7 +239,7 @@ func TestUnreadable(t *testing.T) {
 		file("tape", `{"log":{"version":"1.2","creator":{"name":"x","version":"1"},"entries":[]}}`),
 	)
 	var got []string
-	for _, row := range r.Rows {
+	for row := range r.Rows.All() {
 		got = append(got, row.Case)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "c"}, got); diff != "" {
@@ -286,8 +286,8 @@ func TestSkippedInputs(t *testing.T) {
 	if diff := cmp.Diff([]string{"words", "more"}, passed); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
-	if len(r.Rows) != 1 || len(r.Unreadable) != 2 {
-		t.Errorf("got %d runs and %v, want 1 and those of broken and empty", len(r.Rows), r.Unreadable)
+	if r.Rows.Len() != 1 || len(r.Unreadable) != 2 {
+		t.Errorf("got %d runs and %v, want 1 and those of broken and empty", r.Rows.Len(), r.Unreadable)
 	}
 	if again := score(t, inputs...); written(t, r) != written(t, again) {
 		t.Error("the result contains skipped runs")

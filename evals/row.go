@@ -74,12 +74,12 @@ type Row struct {
 }
 
 // rowOf returns the row of a run without scores; started is the usage of the runs that it started.
-// It may share memory with the run until it is interned.
+// It may share memory with the run.
 func rowOf(file string, run *importer.Run, started llm.Usage) Row {
 	used, f := run.Resources(), facts.Read(run)
 	r := Row{
 		Case: run.CaseName(), Epoch: run.Epoch,
-		Cluster: validText(run.Cluster), Run: cloneText(run.Name), File: validText(file), Line: run.Line,
+		Cluster: validText(run.Cluster), Run: validText(run.Name), File: validText(file), Line: run.Line,
 		Usage: used.Usage.Add(started), Cost: used.Cost, Latency: used.Latency,
 		Steps: f.Steps, Calls: callsOf(f.Calls),
 	}
@@ -94,37 +94,6 @@ func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") 
 
 // cloneText returns valid text that shares no memory.
 func cloneText(text string) string { return strings.Clone(validText(text)) }
-
-// interner contains one copy of each string that many rows share.
-type interner map[string]string
-
-func (t interner) one(text *string) {
-	own, ok := t[*text]
-	if !ok {
-		own = strings.Clone(*text)
-		t[own] = own
-	}
-	*text = own
-}
-
-func (t interner) share(r *Row) {
-	t.one(&r.File)
-	t.one(&r.Cluster)
-	for i := range r.Tags {
-		t.one(&r.Tags[i])
-	}
-	r.Scores.share(t)
-	r.Errors.share(t)
-	r.Explanations.share(t)
-	r.Gradings.share(t)
-	r.Findings.share(t)
-	for _, list := range r.Findings {
-		for i := range list.Value {
-			t.one(&list.Value[i])
-		}
-	}
-	r.Calls.share(t)
-}
 
 // removeTexts removes texts that no statistic needs.
 func (r *Row) removeTexts() {
@@ -157,14 +126,10 @@ func digest(run *importer.Run) string {
 // half returns half of a digest, enough to distinguish the runs of a case.
 func half(digest []byte) string { return hex.EncodeToString(digest[:16]) }
 
-// compare orders rows. As unsigned numbers, missing epochs are last. The position is rarely needed
-// and compared last.
-func (r *Row) compare(o *Row) int {
+// compareRuns orders rows by case and run. As unsigned numbers, missing epochs are last.
+func (r *Row) compareRuns(o *Row) int {
 	epochs := cmp.Compare(uint(r.Epoch), uint(o.Epoch))
-	if by := cmp.Or(cmp.Compare(r.Case, o.Case), epochs, cmp.Compare(r.Digest, o.Digest)); by != 0 {
-		return by
-	}
-	return r.comparePlaces(o)
+	return cmp.Or(cmp.Compare(r.Case, o.Case), epochs, cmp.Compare(r.Digest, o.Digest))
 }
 
 func (r *Row) comparePlaces(o *Row) int {

@@ -33,7 +33,7 @@ func TestCase(t *testing.T) {
 		"longer":     {`{"messages":[{"role":"user","content":"x` + long + `"}]}`, "x" + long[:198] + "… 4241c5082389ce56c367f4680aca9c25"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, score(t, file("f", c.run)).Rows[0].Case); diff != "" {
+			if diff := cmp.Diff(c.want, score(t, file("f", c.run)).Rows.At(0).Case); diff != "" {
 				t.Errorf("case (-want +got):\n%s", diff)
 			}
 		})
@@ -47,7 +47,7 @@ func TestNotUTF8(t *testing.T) {
 	}
 	r := score(t, file("f\xff", ask("a\xffb\xfe")), file("g", ask(strings.Repeat("\x80", 300))), file("\xfe", "7"), file("h", ask("\xff")))
 	var got []string
-	for _, row := range r.Rows {
+	for row := range r.Rows.All() {
 		got = append(got, row.Case, row.Run, row.File)
 	}
 	if diff := cmp.Diff([]string{"a\uFFFDb\uFFFD", "a\uFFFD", "f\uFFFD", "… a02b8868d669060f176d2496cbd334db", "a\uFFFD", "g", "\uFFFD", "a\uFFFD", "h"}, got); diff != "" {
@@ -72,19 +72,19 @@ func TestDigest(t *testing.T) {
 		traced(t, "a", trace.RunStart{}),
 		traced(t, "a", trace.RunStart{}, trace.ModelResponse{}),
 	} {
-		d := score(t, file("f", run)).Rows[0].Digest
+		d := score(t, file("f", run)).Rows.At(0).Digest
 		if other, ok := digests[d]; ok {
 			t.Errorf("%s and %s have the same digest", run, other)
 		}
 		digests[d] = run
-		if again := score(t, file("g", "\n"+run)).Rows[0].Digest; again != d {
+		if again := score(t, file("g", "\n"+run)).Rows.At(0).Digest; again != d {
 			t.Errorf("%s: the digest is %s, and in another place %s", run, d, again)
 		}
 	}
-	if a, b := score(t, file("f", traced(t, "a", trace.RunStart{}))), score(t, file("f", traced(t, "b", trace.RunStart{}))); a.Rows[0].Digest != b.Rows[0].Digest {
+	if a, b := score(t, file("f", traced(t, "a", trace.RunStart{}))), score(t, file("f", traced(t, "b", trace.RunStart{}))); a.Rows.At(0).Digest != b.Rows.At(0).Digest {
 		t.Error("the name of the run is in the digest")
 	}
-	if d := score(t, file("f", runs("a/0=1"))).Rows[0].Digest; d != "" {
+	if d := score(t, file("f", runs("a/0=1"))).Rows.At(0).Digest; d != "" {
 		t.Errorf("a run with an epoch has the digest %s", d)
 	}
 }
@@ -123,7 +123,7 @@ func TestTraceRows(t *testing.T) {
 		{Case: "Hello", Epoch: importer.NoEpoch, Run: "top", Usage: llm.Usage{InputTokens: 1111, OutputTokens: 3}, Latency: 5 * time.Second},
 		{Case: "Hi", Epoch: importer.NoEpoch, Run: "other", Usage: llm.Usage{InputTokens: 5, OutputTokens: 1}, Latency: 2 * time.Second},
 	}
-	if diff := cmp.Diff(want, r.Rows, cmpopts.IgnoreUnexported(evals.Row{}), cmpopts.IgnoreFields(evals.Row{}, "File", "Line", "Digest")); diff != "" {
+	if diff := cmp.Diff(evals.NewRows(want...), r.Rows, listed, cmpopts.IgnoreFields(evals.Row{}, "File", "Line", "Digest")); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }
@@ -155,8 +155,8 @@ func TestLostLine(t *testing.T) {
 	for _, u := range r.Unreadable {
 		got = append(got, fmt.Sprintf("%d %s", u.Line, u.Error))
 	}
-	if diff := cmp.Diff([]string{`2 the run "a" may be incomplete (an event is missing) and is not scored`, "3 expected a colon after the member's name at seq (byte 7)"}, got); diff != "" || len(r.Rows) > 0 {
-		t.Errorf("%d rows, want none; unreadable (-want +got):\n%s", len(r.Rows), diff)
+	if diff := cmp.Diff([]string{`2 the run "a" may be incomplete (an event is missing) and is not scored`, "3 expected a colon after the member's name at seq (byte 7)"}, got); diff != "" || r.Rows.Len() > 0 {
+		t.Errorf("%d rows, want none; unreadable (-want +got):\n%s", r.Rows.Len(), diff)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestScorers(t *testing.T) {
 		}),
 		Explanations: evals.NewByName(map[string]string{"one": "as expected: \uFFFD"}),
 	}
-	if diff := cmp.Diff(want, evals.Row{Scores: r.Rows[0].Scores, Errors: r.Rows[0].Errors, Explanations: r.Rows[0].Explanations}, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
+	if diff := cmp.Diff(want, evals.Row{Scores: r.Rows.At(0).Scores, Errors: r.Rows.At(0).Errors, Explanations: r.Rows.At(0).Explanations}, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"x", "y", "z", "w"}, r.Scorers); diff != "" {

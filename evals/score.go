@@ -93,5 +93,5 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 	if d := options.Dataset; d != nil {
 		results = append(results, d.withoutRun(newInputResult(&options, slots).Scorers))
 	}
-	return merge(results)
+	return Merge(results...)
 }

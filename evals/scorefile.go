@@ -61,9 +61,9 @@ func (r *Result) Write(w io.Writer) error {
 	buf := bufio.NewWriter(w)
 	enc := json.NewEncoder(visible.JSONWriter(buf))
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(header{Format, Version, r.Scorers, len(r.Rows), len(r.Unreadable)})
-	for i := range r.Rows {
-		err = cmp.Or(err, enc.Encode(line{Run: &r.Rows[i]}))
+	err := enc.Encode(header{Format, Version, r.Scorers, r.Rows.Len(), len(r.Unreadable)})
+	for row := range r.Rows.All() {
+		err = cmp.Or(err, enc.Encode(line{Run: &row}))
 	}
 	for i := range r.Unreadable {
 		err = cmp.Or(err, enc.Encode(line{Unreadable: &r.Unreadable[i]}))
@@ -101,11 +101,11 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, maxLine)
 	var head header
-	res, shared := &Result{}, interner{}
+	res := &Result{}
 	n := 0
 	for lines.Scan() {
 		n++
-		if err := res.read(lines.Bytes(), n, &head, shared); err != nil {
+		if err := res.read(name, lines.Bytes(), n, &head); err != nil {
 			return fail(n, err)
 		}
 	}
@@ -114,17 +114,14 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 		return fail(n+1, err)
 	case n == 0:
 		return fail(0, importer.ErrEmpty)
-	case len(res.Rows) != head.Runs || len(res.Unreadable) != head.Unreadable:
+	case res.Rows.Len() != head.Runs || len(res.Unreadable) != head.Unreadable:
 		return fail(0, fmt.Errorf("got %d of %d runs and %d of %d unreadable records: score the recordings again",
-			len(res.Rows), head.Runs, len(res.Unreadable), head.Unreadable))
-	}
-	for i := range res.Rows {
-		res.Rows[i].part = name
+			res.Rows.Len(), head.Runs, len(res.Unreadable), head.Unreadable))
 	}
 	return res, nil
 }
 
-func (r *Result) read(text []byte, n int, head *header, shared interner) error {
+func (r *Result) read(name string, text []byte, n int, head *header) error {
 	if n == 1 {
 		err := head.read(text)
 		r.Scorers = scorerNames(head.Scorers)
@@ -139,8 +136,8 @@ func (r *Result) read(text []byte, n int, head *header, shared interner) error {
 		if head.Version == 1 && l.Run.Digest != "" {
 			l.Run.DigestVersion = 1
 		}
-		shared.share(l.Run)
-		r.Rows = append(r.Rows, *l.Run)
+		l.Run.part = name
+		r.Rows.Add(l.Run)
 		return l.Run.check()
 	case l.Unreadable != nil:
 		r.Unreadable = append(r.Unreadable, *l.Unreadable)

@@ -60,7 +60,7 @@ func TestPartLargestScore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Rows[0].Scores.Of("score"); got != -1e100 {
+	if got := r.Rows.At(0).Scores.Of("score"); got != -1e100 {
 		t.Errorf("got %v, want -1e100", got)
 	}
 }

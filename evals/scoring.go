@@ -26,16 +26,13 @@ type inputResult struct {
 	// slots limits the goroutines that score runs, of all inputs; workers are those of this input.
 	slots   chan struct{}
 	workers sync.WaitGroup
-	// mu protects pages, the rows of all runs so far, and names, which several runs add to.
-	mu    sync.Mutex
-	pages [][]Row
-	names interner
+	mu      sync.Mutex // protects the rows, which several runs add to
 	// childUsage is the usage of runs that a call of another run started, by the name of that run.
 	childUsage map[string]llm.Usage
 }
 
 func newInputResult(o *Options, slots chan struct{}) *inputResult {
-	p := &inputResult{options: o, slots: slots, names: interner{}, childUsage: map[string]llm.Usage{}}
+	p := &inputResult{options: o, slots: slots, childUsage: map[string]llm.Usage{}}
 	p.recordedOnly = true
 	for _, s := range o.Scorers {
 		p.Scorers = append(p.Scorers, s.Name)
@@ -98,10 +95,6 @@ func (p *inputResult) input(ctx context.Context, in *Input) {
 			p.addUnreadable(in.Name, err)
 		}
 		p.workers.Wait()
-		if len(p.pages) > 0 {
-			p.Rows = slices.Concat(p.pages...)
-			p.pages = nil
-		}
 		if ctx.Err() == nil {
 			journal.store(key, in, p)
 		}
@@ -219,14 +212,7 @@ func (p *inputResult) score(ctx context.Context, file string, run *importer.Run,
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.names.share(&row)
-	const page = 1024 // rows; a list that grows would be copied again and again
-	n := len(p.pages)
-	if n == 0 || len(p.pages[n-1]) == page {
-		p.pages = append(p.pages, make([]Row, 0, min(page, 1+n*page)))
-		n++
-	}
-	p.pages[n-1] = append(p.pages[n-1], row)
+	p.Rows.Add(&row)
 }
 
 // sizeOf estimates the memory of a run: its texts and a constant per event and part.

@@ -41,7 +41,7 @@ func (r *Result) Sequential(other *Result, s stats.Sequential) (map[string]Seque
 		}
 	}
 	if len(by) == 0 {
-		return nil, fmt.Errorf("sequential comparison of %d and %d cases: no metric with scores from 0 to 1 has a case in both sets", len(r.Cases()), len(other.Cases()))
+		return nil, fmt.Errorf("sequential comparison of %d and %d cases: no metric with scores from 0 to 1 has a case in both sets", r.numCases(), other.numCases())
 	}
 	const usual = 0.05
 	s.Alpha = cmp.Or(s.Alpha, usual) / float64(len(by))
@@ -73,10 +73,12 @@ func (r *Result) Sequential(other *Result, s stats.Sequential) (map[string]Seque
 
 // fractions reports whether all scores are from 0 to 1.
 func fractions(r *Result, metric string) bool {
-	return !slices.ContainsFunc(r.Rows, func(row Row) bool {
-		x, ok := row.Scores.Get(metric)
-		return ok && !(x >= 0 && x <= 1)
-	})
+	for row := range r.Rows.All() {
+		if x, ok := row.Scores.Get(metric); ok && !(x >= 0 && x <= 1) {
+			return false
+		}
+	}
+	return true
 }
 
 // scorePair is a run of the base and one of the new set.
@@ -97,10 +99,10 @@ func pairsOf(base, other *Result, metric string) (pairs []scorePair) {
 		return list
 	}
 	before := map[string][]*Row{}
-	for _, rows := range base.Cases() {
+	for rows := range base.Cases() {
 		before[rows[0].Case] = scored(rows)
 	}
-	for _, rows := range other.Cases() {
+	for rows := range other.Cases() {
 		first := before[rows[0].Case]
 		for n, row := range scored(rows) {
 			if n < len(first) {

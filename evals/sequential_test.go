@@ -18,9 +18,9 @@ import (
 func TestSequentialOrder(t *testing.T) {
 	base := rowsOf(t, "a m=1", "a m=1", "b m=1", "b m=0", "c m=1")
 	now := rowsOf(t, "b m=0", "b m=1", "a m=0", "a m=1", "z m=1")
-	for i := range now.Rows {
-		now.Rows[i].File = "part-" + map[bool]string{true: "9", false: "10"}[now.Rows[i].Line <= 2]
-	}
+	now.Change(func(_ int, row *evals.Row) {
+		row.File = "part-" + map[bool]string{true: "9", false: "10"}[row.Line <= 2]
+	})
 	got, err := base.Sequential(now, stats.Sequential{Effect: 0.25})
 	if err != nil {
 		t.Fatal(err)

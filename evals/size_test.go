@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -82,25 +78,5 @@ func TestLargeRunsAreAlone(t *testing.T) {
 				t.Errorf("%d concurrent runs of %d bytes, want %d", got, size, want)
 			}
 		})
-	}
-}
-
-// Rows are sorted as the library sorts them, also if they are sorted, reversed, shuffled or few.
-func TestSortRows(t *testing.T) {
-	for n := range 9 {
-		for shift := range n + 1 {
-			for _, factor := range []int{1, -1, 5} {
-				var rows []Row
-				for i := range n {
-					rows = append(rows, Row{Case: fmt.Sprint((((i*factor + shift) % 7) + 7) % 7), Epoch: i})
-				}
-				want := slices.Clone(rows)
-				slices.SortFunc(want, func(a, b Row) int { return a.compare(&b) })
-				sortRows(rows)
-				if diff := cmp.Diff(want, rows, cmpopts.IgnoreUnexported(Row{})); diff != "" {
-					t.Fatalf("%d rows: -want +got:\n%s", n, diff)
-				}
-			}
-		}
 	}
 }

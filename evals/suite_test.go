@@ -100,10 +100,10 @@ func TestSuiteNames(t *testing.T) {
 	}
 	want := &evals.Result{
 		Scorers:    []string{"recorded", "names case=/info/task epoch=/info/try cluster=/on"},
-		Rows:       []evals.Row{{Case: "book", Epoch: 3, Cluster: "rail", Run: "run-1", File: "f", Line: 1, Scores: evals.NewByName(map[string]float64{"reward": 1})}},
+		Rows:       evals.NewRows(evals.Row{Case: "book", Epoch: 3, Cluster: "rail", Run: "run-1", File: "f", Line: 1, Scores: evals.NewByName(map[string]float64{"reward": 1})}),
 		Unreadable: []evals.Unreadable{{File: "f", Line: 2, Error: `the run "run-2" has no case at /info/task`}},
 	}
-	if diff := cmp.Diff(want, r, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
+	if diff := cmp.Diff(want, r, listed); diff != "" {
 		t.Errorf("the result (-want +got):\n%s", diff)
 	}
 	only := &importer.Mapping{Epoch: "/info/try"}
@@ -116,7 +116,7 @@ func TestSuiteNames(t *testing.T) {
 	}
 	describePointers := traced(t, "r", trace.RunStart{}, trace.Custom{Name: "info", Data: json.RawMessage(`{"try":2}`)}, trace.RunEnd{})
 	r, err = evals.ScoreFiles(t.Context(), []evals.Input{file("t", describePointers)}, &evals.Options{Names: only})
-	if err != nil || len(r.Rows) != 1 || r.Rows[0].Epoch != 2 {
+	if err != nil || r.Rows.Len() != 1 || r.Rows.At(0).Epoch != 2 {
 		t.Errorf("of a trace: %+v, %v", r, err)
 	}
 }

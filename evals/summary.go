@@ -152,11 +152,13 @@ func (r *Result) Summary(bootstrap *stats.Resampling) (*Summary, error) {
 		Unreadable: r.Unread(), Resources: r.resources(),
 		MissingAsZero: slices.Contains(r.Scorers, missingAsZero),
 	}
-	for _, runs := range r.Cases() {
-		f.Cases++
-		f.Epochs = max(f.Epochs, len(runs))
-	}
-	for _, row := range r.Rows {
+	epoch, last := 0, ""
+	for row := range r.Rows.All() {
+		if epoch++; row.Case != last || f.Cases == 0 {
+			epoch, last = 1, row.Case
+			f.Cases++
+		}
+		f.Epochs = max(f.Epochs, epoch)
 		if row.NoRun {
 			f.WithoutRun = append(f.WithoutRun, row.Case)
 			continue
@@ -202,14 +204,20 @@ func (r *Result) summaries(bootstrap *stats.Resampling) (map[string]Metric, erro
 }
 
 func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
-	rows := r.values(scoreOf(metric))
-	m.N = len(rows)
-	m.Missing, m.Errors = r.unscored(metric)
-	for i := range r.Rows {
-		if r.Rows[i].Scores.Has(metric) && r.Rows[i].Errors.Has(metric) {
+	rows := r.values(func(row *Row) (float64, bool) {
+		value, scored := row.Scores.Get(metric)
+		failed := row.Errors.Has(metric)
+		switch {
+		case scored && failed:
 			m.Zeros++
+		case failed:
+			m.Errors++
+		case !scored:
+			m.Missing++
 		}
-	}
+		return value, scored
+	})
+	m.N = len(rows)
 	if len(rows) > 0 {
 		if s, err = stats.New(rows); err != nil {
 			err = fmt.Errorf("metric %q: %w", metric, err)

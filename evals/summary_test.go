@@ -131,7 +131,7 @@ func TestSummaryClusters(t *testing.T) {
 	row := func(name, cluster string, epoch int, value float64) evals.Row {
 		return evals.Row{Case: name, Cluster: cluster, Epoch: epoch, File: "f", Scores: evals.NewByName(map[string]float64{"m": value})}
 	}
-	r, err := evals.Merge(&evals.Result{Rows: []evals.Row{row("a", "x", 0, 1), row("b", "x", 0, 1), row("c", "y", 0, 1), row("d", "y", 0, 0)}})
+	r, err := evals.Merge(&evals.Result{Rows: evals.NewRows(row("a", "x", 0, 1), row("b", "x", 0, 1), row("c", "y", 0, 1), row("d", "y", 0, 0))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestSummaryClusters(t *testing.T) {
 	}
 	near(t, object{"se": 0.25, "naive": 0.25}, object{"se": *f.Metrics["m"].SE, "naive": *f.Metrics["m"].MeanOfRuns.Naive})
 
-	r, err = evals.Merge(&evals.Result{Rows: []evals.Row{row("a", "x", 0, 1), row("a", "y", 1, 1)}})
+	r, err = evals.Merge(&evals.Result{Rows: evals.NewRows(row("a", "x", 0, 1), row("a", "y", 1, 1))})
 	if err != nil {
 		t.Fatal(err)
 	}

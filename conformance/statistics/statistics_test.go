@@ -176,8 +176,8 @@ func (s *set) result(t *testing.T, rows []row) *evals.Result {
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(&text), nil }
 	r, err := evals.ScoreFiles(context.Background(), []evals.Input{{Name: "rows.jsonl", Open: open}}, &evals.Options{Rows: names})
-	if err != nil || len(r.Rows) != len(rows) {
-		t.Fatalf("%d of %d rows, %v, %v\n%s", len(r.Rows), len(rows), r.Unreadable, err, s.rows())
+	if err != nil || r.Rows.Len() != len(rows) {
+		t.Fatalf("%d of %d rows, %v, %v\n%s", r.Rows.Len(), len(rows), r.Unreadable, err, s.rows())
 	}
 	return r
 }

@@ -44,7 +44,7 @@ func drawParts(t *rapid.T) (parts []part) {
 		name := fmt.Sprintf("f%d", file)
 		for run := range rapid.IntRange(0, 4).Draw(t, "runs") {
 			score := rapid.Float64Range(-1, 1).Draw(t, "score")
-			r.Rows = append(r.Rows, evals.Row{Case: name, Epoch: run, File: name, Line: run + 1, Run: "r", Scores: byName(map[string]float64{"s": score})})
+			r.Rows.Add(&evals.Row{Case: name, Epoch: run, File: name, Line: run + 1, Run: "r", Scores: byName(map[string]float64{"s": score})})
 		}
 		for line := range rapid.IntRange(0, 2).Draw(t, "unreadable") {
 			r.Unreadable = append(r.Unreadable, evals.Unreadable{File: name, Line: line, Error: "it is broken"})

@@ -260,8 +260,8 @@ func TestScoreTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for i := range r.Rows {
-		got = append(got, r.Rows[i].Case)
+	for row := range r.Rows.All() {
+		got = append(got, row.Case)
 	}
 	if diff := cmp.Diff(files, got); diff != "" {
 		t.Errorf("cases that were scored (-want +got):\n%s", diff)

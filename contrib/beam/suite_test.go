@@ -49,7 +49,7 @@ func TestOpenRemote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Rows) != 8 || len(r.Unreadable) != 0 || r.Rows[0].File != files[0] {
+	if r.Rows.Len() != 8 || len(r.Unreadable) != 0 || r.Rows.At(0).File != files[0] {
 		t.Errorf("want 8 runs of %s:\n%s", files[0], text)
 	}
 }

@@ -69,8 +69,8 @@ func tagTable(tags map[string]*tagged, l Lists) Table {
 // newRuns yields the runs of the result without those of the base.
 func (r *Report) newRuns() iter.Seq[Run] {
 	return func(yield func(Run) bool) {
-		for i := range r.Result.Rows {
-			if row := &r.Result.Rows[i]; !yield(Run{"", r.success.of(row), row}) {
+		for row := range r.Result.Rows.All() {
+			if !yield(Run{"", r.success.of(&row), &row}) {
 				return
 			}
 		}

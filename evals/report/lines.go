@@ -33,14 +33,14 @@ func (r *Report) Runs() iter.Seq[Run] {
 		set := ""
 		if r.Base != nil {
 			set = "new"
-			for i := range r.Base.Rows {
-				if row := &r.Base.Rows[i]; !yield(Run{"base", r.baseSuccess.of(row), row}) {
+			for row := range r.Base.Rows.All() {
+				if !yield(Run{"base", r.baseSuccess.of(&row), &row}) {
 					return
 				}
 			}
 		}
-		for i := range r.Result.Rows {
-			if row := &r.Result.Rows[i]; !yield(Run{set, r.success.of(row), row}) {
+		for row := range r.Result.Rows.All() {
+			if !yield(Run{set, r.success.of(&row), &row}) {
 				return
 			}
 		}

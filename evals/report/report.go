@@ -87,7 +87,7 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 		return nil, err
 	}
 	rep := &Report{Result: r, Summary: f, Base: o.Base, success: successOf(r, o.Lower)}
-	for _, rows := range r.Cases() {
+	for rows := range r.Cases() {
 		rep.Cases = append(rep.Cases, rep.success.ofCase(rows))
 	}
 	order := outcomes()
@@ -126,8 +126,8 @@ type success map[string]bool
 
 func successOf(r *evals.Result, lower []string) success {
 	s := success{}
-	for i := range r.Rows {
-		for metric, value := range r.Rows[i].Scores.All() {
+	for row := range r.Rows.All() {
+		for metric, value := range row.Scores.All() {
 			if was, seen := s[metric]; was || !seen {
 				s[metric] = value == 0 || value == 1
 			}

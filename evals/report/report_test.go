@@ -35,7 +35,7 @@ type scores = map[string]float64
 // whole is the result of rows.
 func whole(t *testing.T, rows ...evals.Row) *evals.Result {
 	t.Helper()
-	r, err := evals.Merge(&evals.Result{Scorers: []string{"recorded"}, Rows: rows})
+	r, err := evals.Merge(&evals.Result{Scorers: []string{"recorded"}, Rows: evals.NewRows(rows...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,8 +92,8 @@ func compareSequential(w *cli.World, sets []*evals.Result, format string, effect
 	}
 	failed := 0
 	for _, set := range sets {
-		for i := range set.Rows {
-			failed += len(set.Rows[i].Errors)
+		for row := range set.Rows.All() {
+			failed += len(row.Errors)
 		}
 	}
 	return cli.Report(w, format, sequentialJSON.Of(sequentialChanges{effect, all, unreadable}), unreadable, func() string {

@@ -181,7 +181,7 @@ func scoreSet(ctx context.Context, w *cli.World, set *runSet) (*evals.Result, er
 		return r, err
 	}
 	tags := r.Tags()
-	if r = r.Tagged(set.tag); len(r.Rows) == 0 {
+	if r = r.Tagged(set.tag); r.Rows.Len() == 0 {
 		return nil, fmt.Errorf("--tag %s: no case has this tag; the tags are: %s", set.tag, cmp.Or(strings.Join(tags, ", "), "none, which a dataset would give"))
 	}
 	return r, nil

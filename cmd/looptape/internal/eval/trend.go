@@ -171,10 +171,15 @@ func trendChanges(before, after *evals.Result, seed uint64) (map[string]*trendCh
 
 func haveCommonCase(a, b *evals.Result) bool {
 	names := map[string]bool{}
-	for i := range a.Rows {
-		names[a.Rows[i].Case] = true
+	for row := range a.Rows.All() {
+		names[row.Case] = true
 	}
-	return slices.ContainsFunc(b.Rows, func(r evals.Row) bool { return names[r.Case] })
+	for row := range b.Rows.All() {
+		if names[row.Case] {
+			return true
+		}
+	}
+	return false
 }
 
 var trendHeader = []string{"metric", "result", "n", "mean", "95 %", "difference", "95 % of it"}
