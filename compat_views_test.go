@@ -814,8 +814,8 @@ func numbers(xs []float64) values {
 
 func viewResult(t *testing.T, r *evals.Result) map[string]any {
 	rows, unreadable, metrics := values{}, values{}, values{}
-	for i := range r.Rows {
-		rows = append(rows, viewRow(&r.Rows[i]))
+	for row := range r.Rows.All() {
+		rows = append(rows, viewRow(&row))
 	}
 	for _, u := range r.Unreadable {
 		unreadable = append(unreadable, values{u.File, u.Line})
@@ -844,9 +844,9 @@ func intervalsOfVersion1(t *testing.T, r *evals.Result, metric string) (list [3]
 		return &[2]float64{in.Low, in.High}
 	}
 	var rows []stats.Row
-	for i := range r.Rows {
-		if x, ok := r.Rows[i].Scores.Get(metric); ok {
-			rows = append(rows, stats.Row{Case: r.Rows[i].Case, Epoch: i, Cluster: r.Rows[i].Cluster, Value: x})
+	for row := range r.Rows.All() {
+		if x, ok := row.Scores.Get(metric); ok {
+			rows = append(rows, stats.Row{Case: row.Case, Epoch: len(rows), Cluster: row.Cluster, Value: x})
 		}
 	}
 	if len(rows) == 0 {
@@ -992,14 +992,16 @@ func viewSuite(t *testing.T, path string) any {
 		inputs = append(inputs, file(t, filepath.Join(folder, name), name, false))
 	}
 	r := got(evals.ScoreFiles(t.Context(), inputs, &s.Options))(t, path)
-	for i := range r.Rows {
-		row := &r.Rows[i]
+	rows := slices.Collect(r.Rows.All())
+	for i := range rows {
+		row := &rows[i]
 		row.Digest, row.Explanations = "", nil // current words, and the form of messages
 		for n := range row.Errors {
 			row.Errors[n].Value = ""
 		}
 	}
-	slices.SortFunc(r.Rows, func(a, b evals.Row) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	slices.SortFunc(rows, func(a, b evals.Row) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	r.Rows = evals.NewRows(rows...)
 	view["result"] = viewResult(t, r)
 	return view
 }

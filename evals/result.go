@@ -231,6 +231,9 @@ func (r *Result) values(of valueOf) (rows []stats.Row) {
 			epoch, last = 0, row.Case
 		}
 		if v, ok := of(&row); ok {
+			if rows == nil {
+				rows = make([]stats.Row, 0, r.Rows.Len())
+			}
 			rows = append(rows, stats.Row{Case: row.Case, Epoch: epoch, Cluster: row.Cluster, Value: v})
 		}
 	}

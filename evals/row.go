@@ -126,10 +126,14 @@ func digest(run *importer.Run) string {
 // half returns half of a digest, enough to distinguish the runs of a case.
 func half(digest []byte) string { return hex.EncodeToString(digest[:16]) }
 
-// compareRuns orders rows by case and run. As unsigned numbers, missing epochs are last.
-func (r *Row) compareRuns(o *Row) int {
+// compare orders rows. As unsigned numbers, missing epochs are last. The position is rarely needed
+// and compared last.
+func (r *Row) compare(o *Row) int {
 	epochs := cmp.Compare(uint(r.Epoch), uint(o.Epoch))
-	return cmp.Or(cmp.Compare(r.Case, o.Case), epochs, cmp.Compare(r.Digest, o.Digest))
+	if by := cmp.Or(cmp.Compare(r.Case, o.Case), epochs, cmp.Compare(r.Digest, o.Digest)); by != 0 {
+		return by
+	}
+	return r.comparePlaces(o)
 }
 
 func (r *Row) comparePlaces(o *Row) int {

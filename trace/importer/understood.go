@@ -19,6 +19,9 @@ import (
 // unknownParts returns the parts of the messages of a run that were not understood, and those
 // within results of tools.
 func (s *Source) unknownParts(run string, line int, protocol string, messages []llm.Message) (unknown []*Error) {
+	if !slices.ContainsFunc(messages, func(m llm.Message) bool { return !isPlain(m) }) {
+		return nil
+	}
 	known := kinds{format: s.Format.Name, protocol: protocol, messages: messages}
 	var at int // the message
 	add := func(format string, args ...any) {
@@ -45,6 +48,14 @@ func (s *Source) unknownParts(run string, line int, protocol string, messages []
 		known.addParts(m.Parts, "content", add)
 	}
 	return unknown
+}
+
+// isPlain reports whether a message has only texts, and no other members.
+func isPlain(m llm.Message) bool {
+	return m.Opaque == nil && slices.Contains(knownRoles, m.Role) && !slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+		text, ok := p.(llm.Text)
+		return !ok || text.Opaque != nil
+	})
 }
 
 // addParts adds the parts that are not known, and the members of other parts that are not read.

@@ -81,6 +81,9 @@ func (r *Run) Outcome(expectedAt, answerAt *tree.Pointer) (expected, answer json
 	}
 	for _, name := range AnswerNames {
 		other := decode(name, r.Meta[name])
+		if other == nil {
+			continue
+		}
 		switch text := tree.String(other); {
 		case message.IsEmpty(other) || text == tree.String(answer) || text == tree.String(expected):
 		case name == "answer" && expected == nil && expectedAt == nil:

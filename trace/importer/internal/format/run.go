@@ -277,13 +277,15 @@ func (r *Run) Ask(prompt json.RawMessage) {
 			return
 		}
 	}
-	r.reader = new(message.Reader)
-	d := jsonio.NewDec(jsonio.View(prompt))
-	if messages := r.reader.List(&d); d.Err() == nil {
-		r.Messages, r.Protocol = messages, r.reader.Protocol
-		return
+	if prompt[0] != '"' {
+		r.reader = new(message.Reader)
+		d := jsonio.NewDec(jsonio.View(prompt))
+		if messages := r.reader.List(&d); d.Err() == nil {
+			r.Messages, r.Protocol = messages, r.reader.Protocol
+			return
+		}
+		r.reader = nil
 	}
-	r.reader = nil
 	r.Messages = []llm.Message{llm.User(tree.String(prompt))}
 }
 

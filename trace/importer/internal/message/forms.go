@@ -259,8 +259,11 @@ var ArgumentMembers = []string{"arguments", "args", "parameters", "params", "inp
 
 // IsEmpty reports whether a value is null, an empty string, list or object.
 func IsEmpty(value json.RawMessage) bool {
-	return slices.Contains([]string{"", "null", `""`, `"{}"`}, string(value)) || tree.Element(value, "0") == nil && value[0] == '[' ||
-		value[0] == '{' && !hasMember(value)
+	switch string(value) {
+	case "", "null", `""`, `"{}"`:
+		return true
+	}
+	return value[0] == '[' && tree.Element(value, "0") == nil || value[0] == '{' && !hasMember(value)
 }
 
 func hasMember(object json.RawMessage) bool {

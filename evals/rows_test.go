@@ -1,0 +1,83 @@
+package evals
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// fullRow returns a row with a value in each field, as the zero value and an empty list differ.
+func fullRow() Row {
+	used := llm.Usage{InputTokens: 1, OutputTokens: 200, CacheReadInputTokens: 1 << 40, CacheCreationInputTokens: -4, ReasoningOutputTokens: 5}
+	return Row{
+		Case: "case\xff", Epoch: importer.NoEpoch, Cluster: "cluster", Tags: []string{"t", ""}, NoRun: true,
+		Run: "run", File: "file", Line: 1 << 33, Digest: "digest", DigestVersion: 1,
+		Scores:       newByName(map[string]float64{"m": 0.1, "n": -1e100, "": 1}),
+		Errors:       newByName(map[string]string{"e": "error"}),
+		Explanations: newByName(map[string]string{"m": strings.Repeat("long ", 50)}),
+		Findings:     newByName(map[string][]string{"f": {"INV-01"}, "g": {}, "h": nil}),
+		Gradings:     newByName(map[string]Grading{"m": {[]string{"yes", "no"}, used}, "n": {}}),
+		Usage:        used, Cost: 0.3, Latency: -7, Steps: 3,
+		Calls: newByName(map[string]Calls{"find": {N: 2, Failed: 1}}),
+		part:  "part",
+	}
+}
+
+// TestRows checks that rows are what they were, each field alone, all together and none.
+func TestRows(t *testing.T) {
+	full := fullRow()
+	rows := []Row{{}, full}
+	fields := reflect.ValueOf(&full).Elem()
+	for i := range fields.NumField() {
+		if fields.Field(i).IsZero() {
+			t.Errorf("the field %s has no value", fields.Type().Field(i).Name)
+		}
+		one := Row{}
+		if f := reflect.ValueOf(&one).Elem().Field(i); f.CanSet() {
+			f.Set(fields.Field(i))
+			rows = append(rows, one)
+		}
+	}
+	rows = append(rows, Row{part: "part"}, Row{Scores: ByName[float64]{}}, Row{Case: strings.Repeat("x", lastPage+1)}, full)
+	r := NewRows(rows...)
+	for i := range rows {
+		if diff := cmp.Diff(rows[i], r.At(i), cmp.AllowUnexported(Row{})); diff != "" {
+			t.Errorf("row %d (-want +got):\n%s", i, diff)
+		}
+	}
+	two := NewRows(full)
+	two.addAll(r)
+	if diff := cmp.Diff(slices.Collect(NewRows(append([]Row{full}, rows...)...).All()), slices.Collect(two.All()), cmp.AllowUnexported(Row{})); diff != "" {
+		t.Errorf("two lists (-want +got):\n%s", diff)
+	}
+}
+
+// TestSortRows checks that rows are sorted as the library sorts them, also if they are sorted, reversed, shuffled
+// or few.
+func TestSortRows(t *testing.T) {
+	for n := range 9 {
+		for shift := range n + 1 {
+			for _, factor := range []int{1, -1, 5} {
+				var want []Row
+				var rows Rows
+				for i := range n {
+					row := Row{Case: strings.Repeat(fmt.Sprint((((i*factor+shift)%7)+7)%7), 1+shift*100), Line: i}
+					want = append(want, row)
+					rows.Add(&row)
+				}
+				slices.SortFunc(want, func(a, b Row) int { return a.compare(&b) })
+				rows.sort()
+				if diff := cmp.Diff(want, slices.Collect(rows.All()), cmp.AllowUnexported(Row{})); diff != "" {
+					t.Fatalf("%d rows: -want +got:\n%s", n, diff)
+				}
+			}
+		}
+	}
+}
