@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/url"
@@ -104,7 +105,7 @@ func (c *command) serve(h http.Handler, p program) (failed, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--addr %s: %w", c.addr, err)
 	}
-	s := &http.Server{Handler: h, ErrorLog: w.Log(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
+	s := newServer(h, w.Log())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(netutil.LimitListener(l, maxConnections)) }()
 	host, port, _ := net.SplitHostPort(l.Addr().String()) // the address of a TCP listener has both
@@ -136,6 +137,11 @@ const (
 	idleTimeout    = 2 * time.Minute
 	maxConnections = 1000
 )
+
+// newServer returns the server of a handler. The log gets its errors.
+func newServer(h http.Handler, errors *log.Logger) *http.Server {
+	return &http.Server{Handler: withBodyLimit(h), ErrorLog: errors, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
+}
 
 // limitError is a sentence about a limit that a program exceeded.
 type limitError string
