@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/internal/atomicfile"
 )
 
 // Execute runs a command line and returns the exit status.
@@ -140,7 +142,7 @@ func (w *World) checkOutputFlags(c *cobra.Command, args []string) (err error) {
 	}
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if _, ok := f.Annotations[outputAnnotation]; ok && err == nil {
-			if err = errors.Join(w.CheckOutputs(f.Value.String()), w.checkOther(f, append(flagValues(c, f), args...))); err != nil {
+			if err = errors.Join(w.CheckOutputs(f.Value.String()), w.checkOther(f, append(fileFlags(c, f), args...))); err != nil {
 				err = fmt.Errorf("--%s: %w", f.Name, err)
 			}
 		}
@@ -151,29 +153,57 @@ func (w *World) checkOutputFlags(c *cobra.Command, args []string) (err error) {
 // checkOther returns an error if one of the names is that of the output file.
 func (w *World) checkOther(output *pflag.Flag, names []string) error {
 	name := output.Value.String()
-	out, err := os.Stat(name)
-	if err != nil || w.isOut(name) {
-		return nil //nolint:nilerr // a new file is no other one
+	if w.isOut(name) {
+		return nil
 	}
 	for _, other := range names {
-		if info, err := os.Stat(strings.TrimPrefix(other, "cassette:")); err == nil && os.SameFile(out, info) {
+		if sameFile(name, other) {
 			return fmt.Errorf("%s is the same file as %s, which the command line also names: name another file", name, other)
 		}
 	}
 	return nil
 }
 
-// flagValues returns the values of all flags but one.
-func flagValues(c *cobra.Command, except *pflag.Flag) (values []string) {
+// sameFile reports whether two names are those of one file, which need not exist.
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	if err == nil || otherErr == nil {
+		return err == nil && otherErr == nil && os.SameFile(one, other)
+	}
+	return location(a) == location(b)
+}
+
+// location returns the absolute name of a new file in its folder without links.
+func location(name string) string {
+	name = atomicfile.Target(name)
+	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err == nil {
+		name = filepath.Join(dir, filepath.Base(name))
+	}
+	if whole, err := filepath.Abs(name); err == nil {
+		name = whole
+	}
+	return name
+}
+
+// fileFlags returns the values of all flags for files but one. A cassette is there with its journal.
+func fileFlags(c *cobra.Command, except *pflag.Flag) (names []string) {
 	c.Flags().Visit(func(f *pflag.Flag) {
-		list, ok := f.Value.(pflag.SliceValue)
-		switch {
-		case f == except:
-		case ok:
-			values = append(values, list.GetSlice()...)
-		default:
-			values = append(values, f.Value.String())
+		kind, _ := pflag.UnquoteUsage(f)
+		if f == except || kind != "file" && kind != "BASE" {
+			return
+		}
+		list := []string{f.Value.String()}
+		if values, ok := f.Value.(pflag.SliceValue); ok {
+			list = values.GetSlice()
+		}
+		for _, name := range list {
+			cassette, ok := strings.CutPrefix(name, "cassette:")
+			if names = append(names, cassette); ok {
+				names = append(names, cassettes.JournalPath(cassette))
+			}
 		}
 	})
-	return values
+	return names
 }
