@@ -163,7 +163,7 @@ func (v *values) after(from int, quote string) part {
 	rest = rest[len(scheme(rest)):]
 	from = len(text) - len(rest)
 	to := beforePlaceholder(text, from, v.word.from(from))
-	if to-from < match.MinSecret || v.digit.from(from) >= to {
+	if to-from < match.MinSecret || v.digit.from(from) >= to && !isScrambled(text[from:to]) {
 		return part{}
 	}
 	return part{from: from, to: to}
@@ -193,7 +193,7 @@ const maxEncodings = 3 // of repeated percent encoding
 // namedParts returns the values that names in text mark as secret, also within percent
 // encoding, such as a URL in a query.
 func (o *Rules) namedParts(l *leaf, times int) []part {
-	parts := slices.Concat(o.assigned(l), o.elements(l.text), o.labeled(l.text), o.prose(l.text), secretKeys(l.text), userinfo(l.text))
+	parts := slices.Concat(o.assigned(l), o.elements(l.text), o.labeled(l.text), o.prose(l.text), secretKeys(l.text), manifest(l.text), userinfo(l.text))
 	if times == 0 {
 		return parts
 	}

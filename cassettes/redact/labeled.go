@@ -79,8 +79,10 @@ var labels = []struct {
 	{[]string{"jdbc:oracle:"}, "password", regexp.MustCompile(`jdbc:oracle:\w+:[^/\s"']+/([^\s"'` + "`" + `]+)@`)},
 	// SQL.
 	{[]string{"IDENTIFIED", "identified"}, "password", regexp.MustCompile(`(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+\\*["']([^\s"'\\]+)`)},
+	// Bundler: https://bundler.io/v2.7/man/bundle-config.1.html#CREDENTIALS-FOR-GEM-SOURCES
+	{[]string{"BUNDLE_"}, "password", regexp.MustCompile(`BUNDLE_[A-Z0-9_]+__[A-Z]+\\*["']?\s*[:=]\s*\\*["']?([^\s"':\\]+:[^\s"'\\]+)`)},
 	// Options of commands.
-	{[]string{"curl", "http"}, "password", commandOption(`curl|https?`, `(?:-[uUa]|--(?:proxy-)?user|--auth)[ =]*\\*["']?[^\s"':]+:([^\s"'\\]+)`)},
+	{[]string{"curl", "http"}, "password", commandOption(`curl|https?`, `(?:-[uUa]|--(?:proxy-)?user|--auth)[ =]*\\*["']?[^\s"':]+["']?:["']?([^\s"'\\]+)`)},
 	{[]string{"curl"}, "cookie", commandOption(`curl`, `(?:-b|--cookie)[ =]*\\*["']?([^"'\\\n]+=[^"'\\\s]+)`)},
 	{[]string{"mysql", "mariadb"}, "password", commandOption(`mysql\w*|mariadb[\w-]*`, `-p`+labeledValue)},
 	{[]string{"sshpass"}, "password", commandOption(`sshpass`, `-p *`+labeledValue)},
@@ -150,14 +152,14 @@ func cutWord(text string) (before, word string) {
 
 // isLabel reports whether a value is the name of a secret, such as AWS_S3_SECRET.
 func isLabel(value string) bool {
-	return strings.Trim(value, nameSigns) == "" && strings.ContainsAny(value, "-_") && hasStem(plainName(value))
+	return strings.Trim(value, nameSigns) == "" && strings.ContainsAny(value, "-_") && hasStem(plainName(value)) && !looksRandom(value)
 }
 
 const nameSigns = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 var (
-	tag       = regexp.MustCompile(`<(?i:input|meta)\s[^<>]+`)
-	attribute = regexp.MustCompile(`(?i)\s(name|id|type|value|content)\s*=\s*\\*(?:"([^"\\]*)|'([^'\\]*)|([^\s"'\\>]+))`)
+	tag       = regexp.MustCompile(`<(?i:input|meta|add|property)\s[^<>]+`)
+	attribute = regexp.MustCompile(`(?i)\s(name|id|key|type|value|content)\s*=\s*\\*(?:"([^"\\]*)|'([^'\\]*)|([^\s"'\\>]+))`)
 )
 
 // field returns the name and the value of an input or meta element.
@@ -172,7 +174,7 @@ func field(element string) (name string, from, to int) {
 		case key == "value", key == "content":
 			from, to = at[group], at[group+1]
 		case strings.EqualFold(name, "password"): // the type of the input
-		case key == "name", name == "", strings.EqualFold(said, "password"):
+		case key == "name", key == "key", name == "", strings.EqualFold(said, "password"):
 			name = said
 		}
 	}

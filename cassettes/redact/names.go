@@ -24,7 +24,7 @@ var (
 
 	// Names that also have harmless values; only values that look random are secret.
 	halfSecretHeaderEnds = endingsOf("key", "signature")
-	halfSecretNames      = []string{"key", "sig", "assertion"}
+	halfSecretNames      = []string{"key", "sig", "assertion", "access", "refresh", "api"}
 	halfSecretQueries    = []string{"code", "appid"}
 )
 

@@ -43,8 +43,11 @@ func (o *Rules) namesWord(text, word string) bool {
 
 // isScrambled reports whether the characters of a long word change more often than those of names.
 func isScrambled(word string) bool {
-	return len(word) >= minUnjoined && caseChanges(word)*2 >= len(word) && wordLength(word) == len(word)
+	return len(word) >= minScrambled && caseChanges(word)*2 >= len(word) && wordLength(word) == len(word)
 }
+
+// minScrambled is the length of the shortest scrambled word.
+const minScrambled = 12
 
 // caseChanges counts the changes between upper case, lower case and other characters.
 func caseChanges(word string) (n int) {

@@ -31,6 +31,8 @@ var shapes = []shape{
 	{"a token of Terraform", ".atlasv1.", word(`[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,}`)},
 	// https://developers.facebook.com/docs/facebook-login/guides/access-tokens/#apptokens
 	{"a token of a Facebook app", "|", regexp.MustCompile(`(?:^|[^0-9A-Za-z])([0-9]{15,16}\|[\w-]{27,40})`)},
+	// https://authress.io/knowledge-base/docs/authorization/service-clients
+	{"a key of Authress", ".acc", word(`(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}`)},
 	// https://github.com/microsoft/security-utilities
 	{"a client secret of Microsoft Entra", "Q~", regexp.MustCompile(`(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,33}[A-Za-z0-9_~])`)},
 }
@@ -325,6 +327,9 @@ func around(text string, from, to int) (h hit, found bool) {
 		if n := alnumLength(text[to+1:]); n == 32 && hexChars.all(text[to+1:to+1+n]) {
 			return hit{from: from, to: to + 1 + n, what: "a key of fal", known: true}, true
 		}
+	case len(word) > 40 && len(word) <= 61 && word[len(word)-41] == '-' && strings.Trim(word[:len(word)-41], digitChars) == "" && len(word) >= 50 && alnum.all(word[len(word)-40:]) && isGenerated(word[len(word)-40:], minRises):
+		// https://docs.x.com/fundamentals/authentication/oauth-1-0a/api-key-and-secret
+		return hit{from: from, to: to, what: "a token of X", known: true}, true
 	case len(word) == 40 && strings.HasSuffix(word, "_mmk"):
 		// https://dev.maxmind.com/license-key-tutorials/
 		return hit{from: from, to: to, what: "a key of MaxMind", known: true}, true

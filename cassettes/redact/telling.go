@@ -187,7 +187,7 @@ func isLikely(text string) bool {
 			sign = true
 		}
 	}
-	return letter && digit && !isDated(text) || letter && sign && looksMixed(text)
+	return letter && digit && !isDated(text) || letter && sign && looksMixed(text) || isScrambled(text)
 }
 
 const minLikely = 6

@@ -269,13 +269,16 @@ func (n *node) child() string {
 
 // json visits the strings of valid JSON, long member names, and numbers that may be secret.
 func (w *walker) json(text string, p *place) string {
-	f := w.node(node{up: p.at, name: p.name})
+	f, secret := w.node(node{up: p.at, name: p.name}), isManifest(text)
 	out := patch{text: text}
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '{', '[':
 			name := f.child()
 			f = w.node(node{up: f, name: name, kind: c, below: w.o.collectionOf(f, name)})
+			if secret && slices.Contains(manifestData, name) {
+				f.below = max(f.below, secretIfLikely)
+			}
 		case '}', ']':
 			f = f.up
 		case ',':

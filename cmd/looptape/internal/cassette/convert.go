@@ -41,6 +41,7 @@ read or written.`,
 	f.BoolVar(&v.omitUnanswered, "omit-unanswered", false, "omit requests without a response if the format cannot represent them")
 	cli.SecretFlags(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
+	c.Annotations = map[string]string{cli.InPlace: ""}
 	c.RunE = func(_ *cobra.Command, args []string) error { return v.convert(args[0]) }
 	return c
 }

@@ -124,6 +124,9 @@ func SecretFlags(c *cobra.Command, o *cassettes.Options) {
 	c.Flags().StringArrayVar(&o.NotSecret, "not-secret", nil, "`name` of a header or field whose value is not a secret (repeatable)")
 }
 
+// InPlace annotates a command whose output may be its input.
+const InPlace = "in place"
+
 // outputAnnotation marks the flags of output files.
 const outputAnnotation = "output file"
 
@@ -139,6 +142,9 @@ func OutputFlag(c *cobra.Command, to *string, name, description string) {
 func (w *World) checkOutputFlags(c *cobra.Command, args []string) (err error) {
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		args = args[:dash]
+	}
+	if _, ok := c.Annotations[InPlace]; ok {
+		args = nil
 	}
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if _, ok := f.Annotations[outputAnnotation]; ok && err == nil {
