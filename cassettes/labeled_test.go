@@ -1,6 +1,7 @@
 package cassettes
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,6 +44,17 @@ func TestLabeledSecrets(t *testing.T) {
 		"curl \\\n  --user 'ann:%s' https://api.example.com/v1":             ask,
 		"curl --user=ann:%s https://api.example.com/v1":                     ask,
 		"curl -u \"ann\":\"%s\" https://api.example.com/v1":                 ask,
+		"os.environ['API_KEY'] = '%s'":                                      ask,
+		"$config['db'][\"password\"] = '%s';":                               ask,
+		"let api_key: &str = \"%s\";":                                       ask,
+		"const password: string = '%s'":                                     ask,
+		"var apiKey string = \"%s\"":                                        answer,
+		"db:\n  password: |\n    %s\n":                                      ask,
+		"password: >-\n  %s\n":                                              answer,
+		"> Cookie: theme=dark; session=%s\n> Host: x":                       ask,
+		"docker login -u ann -p %s registry.example.com":                    ask,
+		"redis-cli -h db -a %s ping":                                        ask,
+		`{"args":["--user","ann","--password","%s"]}`:                       answer,
 		"export BUNDLE_GEMS__EXAMPLE__COM=ann:%s":                           ask,
 		`<add key="ApiPassword" value="%s" />`:                              page,
 		`<property name="hibernate.password" value="%s"/>`:                  page,
@@ -86,6 +98,13 @@ func TestLabeledSecrets(t *testing.T) {
 			}
 		}
 	}
+	for _, form := range []string{`{"auths":{"https://x.example/":{"auth":"%s"}}}`, "_auth=%s", "//x.example/:_auth=\"%s\""} { // of Docker and npm
+		value := base64.StdEncoding.EncodeToString([]byte("ann:Tr0ub4dor&3"))
+		x := answer(fmt.Sprintf(form, value))
+		if _, onDisk := recordSecret(t, plant{make: func(string) exchange { return x }}.with(""), value, 1001); onDisk {
+			t.Errorf("%s: the value is on disk", form)
+		}
+	}
 	for _, query := range []string{"appid", "APPID"} {
 		value := "9f86d081884c7d659a2feaa0c55ad015"
 		if _, onDisk := recordSecret(t, exchange{url: endpoint + "?q=x&" + query + "=" + value}, value, 1000); onDisk {
@@ -109,6 +128,8 @@ func TestLabeledWordsStay(t *testing.T) {
 		`users.map(password => password.length > 8)`, "const url = `a1b2c3`", `f("password", "the new one, 8 letters")`, `setProperty("user", "ann123")`, `define('DB_HOST', 'db1.example.com')`, "ENV PATH /a1/b2", "ENV API_TOKEN $TOKEN1",
 		"kind: ConfigMap\ndata:\n  x: cGFzc3dvcmQ1\n", `{"kind":"ConfigMap","data":{"x":"cGFzc3dvcmQ1"}}`, "kind: Secret\nmetadata:\n  name: a1b2c3d4\n", `<add key="version" value="1.2.3a" />`,
 		`{"access":"read2write","refresh":"30s"}`, "BUNDLE_PATH=vendor/a1:b2",
+		`{"args":["--password-file","a1b2c3d4","--token","none","a1b2c3d4e5"]}`, "docker run -p 8080:80 image2a", `const kind: string = "gpt4o2b"`, "let token: Option<String> = \"none\"", "tokens: |\n  a1b2 c3", "Cookie: consent=true; lang=en",
+		"words['KEY'] = 'a1b2c3'", "password: none\npassword: abc", `{"auth":"dXNlcjpwYXNz"}`, "costs $1$2$3, $5$ and $6$x",
 		"set -x -e", "set -x PATH /usr/bin1", "setx PATH c1d2e3f4", "mysql -u root -p -h db1", "sshpass -p $PASS1 ssh a", "identified by version2.1 of the parser, identified by '2'", `{"tokens":["Hello","gpt4o",123456,{"id":"a1b2c3d4e5"}],"usage":{"tokens":{"in":123456}}}`,
 		`{"secrets":{"username":"ann123","host":"db1.example.com","count":123456,"note":"two words 12"},"properties":{"secrets":{"default":"v2beta1x","$ref":"#/definitions/V1Secret"}}}`, "|", "||", "'", "| password |", "password '", "**password**", "<input", "<input value=", "--password",
 	} {

@@ -97,6 +97,9 @@ func queryName(text string) (name string, ok bool) {
 // nameBefore returns the name at the end of text and its closing quote with backslashes.
 func nameBefore(text string) (name, quote string) {
 	text = strings.TrimRight(text, " ")
+	if index := strings.TrimSuffix(text, "]"); strings.HasSuffix(index, `"`) || strings.HasSuffix(index, "'") {
+		text = index // as in environ['NAME']
+	}
 	word := strings.TrimRight(text, `"'`)
 	word = strings.TrimRight(word, `\`)
 	quote = text[len(word):]
@@ -163,7 +166,7 @@ func (v *values) after(from int, quote string) part {
 	rest = rest[len(scheme(rest)):]
 	from = len(text) - len(rest)
 	to := beforePlaceholder(text, from, v.word.from(from))
-	if to-from < match.MinSecret || v.digit.from(from) >= to && !isScrambled(text[from:to]) {
+	if to-from < minLikely || to-from < match.MinSecret && !isLikely(text[from:to]) || v.digit.from(from) >= to && !isScrambled(text[from:to]) {
 		return part{}
 	}
 	return part{from: from, to: to}

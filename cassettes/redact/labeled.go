@@ -68,6 +68,12 @@ var labels = []struct {
 	{[]string{":=", "=>", "= `", "=`", ": `"}, "", regexp.MustCompile("([\\w-]+)[\"'\\]\\\\]*\\s*(?:(?::=|=>)\\s*\\\\*[\"'`]|[=:]\\s*`)([^\"'`\\\\\n]+)")},
 	// Code: define('DB_PASSWORD', 'VALUE'), setProperty("password", "VALUE").
 	{[]string{`("`, `('`, `( "`, `( '`, `(\"`}, "", regexp.MustCompile(`\(\s*\\*["']([\w.-]+)\\*["']\s*,\s*\\*["']([^"'\\\n]+)`)},
+	// Code with types: let api_key: &str = "VALUE", var apiKey string = "VALUE".
+	{[]string{` = "`, ` = '`, ` = \"`, " = `"}, "", regexp.MustCompile("([A-Za-z_]\\w*)(?:\\??:\\s*[&'\\w<>\\[\\]|]{1,30}| string)\\s*=\\s*\\\\*[\"'`]([^\"'`\\\\\n]+)")},
+	// Blocks of YAML.
+	{[]string{": |", ": >"}, "", regexp.MustCompile(`([\w.-]+):[ \t]*[|>][+-]?[ \t]*(?:\r?\n|\\n)\s+([^\s\\]+)`)},
+	// Cookies in the headers of a text.
+	{[]string{"ookie: "}, "cookie", regexp.MustCompile(`\b[Cc]ookie: *([^"'\\\r\n]+)`)},
 	// Shells and Docker files.
 	{[]string{"ENV ", "setx ", "set -", "setenv "}, "", regexp.MustCompile(`(?:^|[\s;&"'` + "`" + `]|\\n)(?:ENV|setx(?: +/\w)?|set +-\w*x\w*|setenv) +([A-Za-z_]\w*) +` + labeledValue)},
 	// netrc, in one line or in several.
@@ -85,6 +91,8 @@ var labels = []struct {
 	{[]string{"curl", "http"}, "password", commandOption(`curl|https?`, `(?:-[uUa]|--(?:proxy-)?user|--auth)[ =]*\\*["']?[^\s"':]+["']?:["']?([^\s"'\\]+)`)},
 	{[]string{"curl"}, "cookie", commandOption(`curl`, `(?:-b|--cookie)[ =]*\\*["']?([^"'\\\n]+=[^"'\\\s]+)`)},
 	{[]string{"mysql", "mariadb"}, "password", commandOption(`mysql\w*|mariadb[\w-]*`, `-p`+labeledValue)},
+	{[]string{"docker", "podman", "helm"}, "password", commandOption(`(?:docker|podman|helm registry) login`, `(?:-p|--password)[ =]*`+labeledValue)},
+	{[]string{"redis-cli"}, "password", commandOption(`redis-cli`, `-a +`+labeledValue)},
 	{[]string{"sshpass"}, "password", commandOption(`sshpass`, `-p *`+labeledValue)},
 }
 

@@ -86,7 +86,7 @@ func (s secrecy) covers(value string) bool {
 	case secretIfRandom:
 		return looksRandom(value)
 	case secretIfStrong:
-		return isStrong(value) || looksRandom(value)
+		return isStrong(value) || looksRandom(value) || isBasic(value)
 	case secretIfLikely:
 		return isLikely(value) || looksRandom(value)
 	case secretIfCode:
@@ -138,6 +138,9 @@ func (o *Rules) isSecret(p *place, text string) bool {
 	}
 	if p.at != nil && strings.EqualFold(p.name, "value") && p.at.named != "" {
 		s = max(s, o.secrecy(p.kind, p.at.named))
+	}
+	if p.at != nil && p.at.kind == '[' && p.at.named != "" { // the value after a flag
+		s = max(s, min(o.secrecy(p.kind, p.at.named), secretIfLikely))
 	}
 	if p.kind == kindBody && p.at != nil && p.at.below > s && !isOrdinary(text) && !isDescribing(p.name) && !hasName(slices.Concat(publicMembers, o.NotSecret), plainName(name)) {
 		s = p.at.below

@@ -33,6 +33,8 @@ var shapes = []shape{
 	{"a token of a Facebook app", "|", regexp.MustCompile(`(?:^|[^0-9A-Za-z])([0-9]{15,16}\|[\w-]{27,40})`)},
 	// https://authress.io/knowledge-base/docs/authorization/service-clients
 	{"a key of Authress", ".acc", word(`(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}`)},
+	// https://github.com/P-H-C/phc-string-format/blob/master/phc-sf-spec.md
+	{"the hash of a password", "$", regexp.MustCompile(`(?:^|[^A-Za-z0-9$])(\$(?:2[abxy]\$[0-9]{2}\$[./A-Za-z0-9]{53}|(?:1|5|6|y|7|apr1|gy)\$(?:[^$\s:"']{1,40}\$){1,2}[./A-Za-z0-9]{22,86}|(?:argon2id?|argon2i|scrypt|pbkdf2-sha\d+)\$[^\s"':]{20,200}))`)},
 	// https://github.com/microsoft/security-utilities
 	{"a client secret of Microsoft Entra", "Q~", regexp.MustCompile(`(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,33}[A-Za-z0-9_~])`)},
 }
@@ -77,6 +79,9 @@ type hit struct {
 func (o *Rules) findShapes(text string) (hits []hit) {
 	if len(text) < minShape {
 		return nil
+	}
+	if plain, ok := fromUTF16(text); ok {
+		return o.findUTF16(text, plain)
 	}
 	hits = o.findPlain(text, maxNested)
 	if !strings.ContainsAny(text, `%\`) {

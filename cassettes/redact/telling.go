@@ -195,6 +195,13 @@ const minLikely = 6
 // isStrong reports whether a value looks like a password: letters, digits and signs.
 func isStrong(text string) bool { return strings.ContainsAny(text, "!#$^&*~") && isLikely(text) }
 
+// isBasic reports whether a value is base64 of a user and a password, as in the settings of Docker and npm.
+func isBasic(text string) bool {
+	plain, ok := fromBase64(strings.TrimRight(text, "="))
+	user, password, found := strings.Cut(plain, ":")
+	return ok && found && user != "" && len(password) >= minLikely && isText(plain) && !strings.ContainsAny(plain, " \n")
+}
+
 // isDated reports whether text is words and a number or a date at the end, such as a version.
 func isDated(text string) bool {
 	rest := strings.TrimRight(text, "0123456789.-_:TZ")

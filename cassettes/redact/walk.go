@@ -319,7 +319,13 @@ func (w *walker) string(f *node, text string) string {
 	if strings.EqualFold(f.key, "name") || strings.EqualFold(f.key, "key") {
 		f.named = text
 	}
-	return w.text(place{kind: kindBody, name: f.child(), at: f}, text)
+	out := w.text(place{kind: kindBody, name: f.child(), at: f}, text)
+	if f.kind == '[' { // of arguments of a command
+		if f.named = ""; strings.HasPrefix(text, "--") {
+			f.named = text
+		}
+	}
+	return out
 }
 
 const minNumber = 4 // length of a secret number; flags and counts are shorter
