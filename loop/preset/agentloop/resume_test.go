@@ -124,10 +124,11 @@ func TestAL67AL69Resume(t *testing.T) {
 	if res := w.run("go"); res.Reason != agentloop.Stopped || res.Err != nil || len(w.Pending()) != 2 || len(w.last().Steps) != 0 {
 		t.Fatalf("the suspended run: %q, %v, pending %v", res.Reason, res.Err, w.Pending())
 	}
+	suspended := saved // the continued runs save their own snapshots
 	for _, max := range []int{0, 1} {
 		cfg := asking(&saved, nil)
 		cfg.MaxSteps = max
-		next := restored(t, saved, cfg, says("went on"))
+		next := restored(t, suspended, cfg, says("went on"))
 		if err := next.ResumeWithApproval(t.Context(), "a", middleware.Approval{Decision: middleware.Approve}); err != nil {
 			t.Fatal(err)
 		}
@@ -151,6 +152,7 @@ func TestAL67AL69Resume(t *testing.T) {
 		if n := len(next.model.Requests()[0].Messages); n != 4 {
 			t.Errorf("the request has %d messages, want 4", n)
 		}
+		same(t, "the trace", []string{next.last().ID + " resumes " + w.last().ID}, resumed(next))
 	}
 }
 
@@ -182,13 +184,17 @@ func TestAL67SameProcess(t *testing.T) {
 	if r.StepCount != 1 || r.ToolCallCount != 2 || r.ModelCalls != 1 || w.roles() != "user/1 assistant/2 tool/2 user/1 assistant/1" {
 		t.Errorf("the report: %+v, history %s", r, w.roles())
 	}
-	var of []string
+	same(t, "the trace", []string{"agentloop/2 resumes agentloop/1"}, resumed(w))
+}
+
+// resumed returns which run resumes which in the trace.
+func resumed(w *world) (list []string) {
 	for _, ev := range w.trace {
 		if b, ok := ev.Body.(trace.Resumed); ok {
-			of = append(of, ev.Run+" resumes "+b.Of)
+			list = append(list, ev.Run+" resumes "+b.Of)
 		}
 	}
-	same(t, "the trace", []string{"agentloop/2 resumes agentloop/1"}, of)
+	return list
 }
 
 // A continued run may be suspended again. A tool failure may end it before its first

@@ -210,6 +210,33 @@ func TestHandoffsOfGenerate(t *testing.T) {
 	}
 }
 
+// DA-06, DA-14: middleware of the options wraps that of the preset. The system prompt of the options is not
+// used, also by an agent without instructions.
+func TestOptionsOfGenerate(t *testing.T) {
+	var got []string
+	spy := func(name string) loop.Middleware {
+		return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
+			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
+				got = append(got, fmt.Sprintf("%s: %q", name, s.Request.System.Text()))
+				return c, nil
+			}}
+		}}
+	}
+	b := agent("b", nil)
+	b.Instructions = nil
+	root := agent("root", fake.NewModel(calls("transfer_to_b"), text("done")))
+	root.Handoffs = []*deepagents.Agent{b}
+	if _, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{System: "other", Middleware: []loop.Middleware{spy("outer")}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range root.Model.(*fake.Model).RecordedRequests() {
+		got = append(got, fmt.Sprintf("request: %q", r.Request.System.Text()))
+	}
+	if diff := cmp.Diff([]string{`outer: ""`, `outer: ""`, `request: "I am root of "`, `request: ""`}, got); diff != "" {
+		t.Errorf("system prompts (-want +got):\n%s", diff)
+	}
+}
+
 // DA-37, DA-53, DA-58: the text, the steps, the calls and the results can be awaited, each after
 // the stream was consumed and without reading anything, also twice. Each step has its own calls
 // and results. After a failed run each fails with its error.

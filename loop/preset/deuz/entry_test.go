@@ -227,6 +227,56 @@ func TestDefaultsOfGenerateText(t *testing.T) {
 	}
 }
 
+// DZ-26, DZ-49: the usage and the finish reason of a stream are those of its finish part, whether the caller
+// reads the parts or not. The usage of a step-finish is that of the model call, also if
+// middleware replaces the response.
+func TestAwaitablesDZ49(t *testing.T) {
+	replace := loop.Middleware{Name: "replace", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+			return func(ctx context.Context, c loop.ModelCall) (*llm.Response, error) {
+				res, err := next(ctx, c)
+				if err == nil && len(res.Calls()) == 0 {
+					res = &llm.Response{Parts: []llm.Part{llm.Text{Text: "other"}}, FinishReason: res.FinishReason}
+				}
+				return res, err
+			}
+		}}
+	}}
+	for want, last := range map[llm.FinishReason]fake.Response{
+		llm.FinishToolCalls: calls("2", "bad"), llm.FinishLength: {Text: "x", FinishReason: llm.FinishLength}, llm.FinishStop: says("x"),
+	} {
+		first := calls("1", "bad")
+		first.Usage, last.Usage = llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Usage{InputTokens: 20, OutputTokens: 7}
+		sum := llm.Usage{InputTokens: 30, OutputTokens: 12}
+		opts := deuz.Options{Messages: messages(), Loop: loop.Config{MaxSteps: 2, Tools: tools(nil), Middleware: []loop.Middleware{replace}}}
+		opts.Model = fake.NewModel(first, last)
+		unread := deuz.StreamChat(t.Context(), opts)
+		opts.Model = fake.NewModel(first, last)
+		read := deuz.StreamChat(t.Context(), opts)
+		var steps []llm.Usage
+		for p := range read.Full() {
+			switch p.Type {
+			case "step-finish":
+				steps = append(steps, p.Usage)
+			case "finish":
+				if p.Usage != sum || p.FinishReason != want {
+					t.Errorf("%s: got the part %+v", want, p)
+				}
+			}
+		}
+		if diff := cmp.Diff([]llm.Usage{first.Usage, last.Usage}, steps); diff != "" {
+			t.Errorf("%s: usage of the steps (-want +got):\n%s", want, diff)
+		}
+		for _, s := range []*deuz.Stream{read, unread} {
+			usage, err := s.Usage()
+			reason, err2 := s.FinishReason()
+			if usage != sum || reason != want || err != nil || err2 != nil {
+				t.Errorf("got %+v, %q, %v, %v, want %q", usage, reason, err, err2, want)
+			}
+		}
+	}
+}
+
 // DZ-50: GenerateText fails if the model fails, also after a step.
 func TestGenerateTextFailsDZ50(t *testing.T) {
 	m := fake.NewModel(calls("", "bad"), fake.Response{Error: &fake.Failure{Status: 400, Message: "boom"}})

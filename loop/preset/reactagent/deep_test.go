@@ -163,6 +163,7 @@ func TestTaskOfEachSubAgent(t *testing.T) {
 	task := func(name string) string {
 		return fmt.Sprintf(`{"description":"for %s","subagent_type":%q}`, name, name)
 	}
+	list[1].MaxSteps = 7
 	b := newBench(t, calling("task", task("three"), "task", task("general-purpose"), "task", task("one"), "task", task("two")), text("general"), text("done"))
 	a := b.deep(reactagent.DeepConfig{SubAgents: list, GeneralPurposeAgent: true})
 	if ok, _ := b.run(a, "", "go"); !ok {
@@ -177,9 +178,46 @@ func TestTaskOfEachSubAgent(t *testing.T) {
 			t.Errorf("%s: got the system prompt %q, the task %q", name, req.System.Text(), req.Messages[0].Text())
 		}
 	}
+	limits := map[string]string{}
+	for _, ev := range b.all {
+		if start, ok := ev.Body.(trace.RunStart); ok && start.Parent != nil {
+			limits[start.Parent.ToolCallID], _ = start.Options.Lookup("max_steps")
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"loop_call_1": "24", "loop_call_2": "24", "loop_call_3": "24", "loop_call_4": "7"}, limits); diff != "" {
+		t.Errorf("step limits by call (-want +got):\n%s", diff)
+	}
 	tools := b.model.RecordedRequests()[0].Request.Tools
 	if text := tools[len(tools)-1].Description; !strings.HasSuffix(text, "\n- one: does one\n- two: does two\n- three: does three\n- general-purpose: Works on any task of several steps, with the same tools.") {
 		t.Errorf("the tool says %q", text)
+	}
+}
+
+// RA-54, RA-17: approval is within the middleware of a sub-agent, which may change the arguments first.
+func TestSubAgentMiddleware(t *testing.T) {
+	edit := loop.Middleware{Name: "edit", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, c loop.Call) (loop.Output, error) {
+				c.Arguments = `{"edited":true}`
+				return next(ctx, c)
+			}
+		}}
+	}}
+	var asked []string
+	sub := fake.NewModel(calling("look", "{}"), text("seen"))
+	b := newBench(t, calling("task", `{"description":"look","subagent_type":"s"}`), text("done"))
+	a := b.deep(reactagent.DeepConfig{
+		SubAgents: []reactagent.SubAgent{{Name: "s", Tools: []loop.Tool{tool("look")}, Middleware: []loop.Middleware{edit}, Model: sub}},
+		Approve: func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
+			asked = append(asked, r.Call.Name+" "+r.Arguments)
+			return middleware.Approval{Decision: middleware.Approve}, nil
+		},
+	})
+	if ok, _ := b.run(a, "", "go"); !ok {
+		t.Error("the run failed")
+	}
+	if diff := cmp.Diff([]string{`task {"description":"look","subagent_type":"s"}`, `look {"edited":true}`}, asked); diff != "" {
+		t.Errorf("approved (-want +got):\n%s", diff)
 	}
 }
 
