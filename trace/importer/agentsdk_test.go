@@ -52,6 +52,7 @@ func TestAgentSDK(t *testing.T) {
 func TestAgentSDKBroken(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown type": {strings.Replace(sdkExample, `"type":"result"`, `"type":"outcome"`, 1), `file:12: the record has the unknown type "outcome" (in s1)`},
+		"lost answer":  {strings.Replace(sdkExample, `"text":"It is 7"`, `"text":"I look"`, 1), `file:12: result: the text "It is 7" is in no message (in s1)`},
 		"no message":   {`{"messages":[{"direction":"send","message":{"type":"control_request"}},` + "\n" + `{"direction":"recv"}]}`, "file:2: messages[1].message: the record is not an object (in session)"},
 		"YAML":         {"messages:\n- type: control_request\n- type: user\n  message: {role: user, content: [7]}\n", "file:3: messages[1].message.content[0]: expected an object (in session)"},
 		"invalid YAML": {"messages:\n- type: control_request\n- {", "file:3: yaml: line 3: did not find expected node content"},

@@ -2,6 +2,9 @@ package format
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
@@ -52,10 +55,17 @@ func (r *claudeRun) repeats(rec *record, messages []llm.Message) bool {
 	return tree.IsTrue(rec.members["isReplay"]) && last >= 0 && r.Messages[last].Role == llm.RoleUser && r.Messages[last].Text() == messages[0].Text()
 }
 
-// result reads the record at the end of a query.
+// result reads the record at the end of a query. It reports a text that begins with a line which no message has: it is
+// that of the last response, or of a command of the user.
 func (r *claudeRun) result(rec *record) {
-	if text := rec.text("result"); text != "" {
+	text := rec.text("result")
+	if text != "" {
 		r.Answer = text
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	isOther := tree.IsTrue(rec.members["is_error"]) || !tree.IsNull(rec.members["structured_output"]) || len(r.Messages) == 0 || r.Gap > 0
+	if !isOther && !slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return strings.Contains(m.Text(), first) }) {
+		r.reportWithin(rec, "result", fmt.Sprintf("the text %.50q is in no message", text))
 	}
 	r.reportUsage(rec, "usage", rec.members["usage"])
 	r.total = r.total.Add(anthropicUsage(rec.members["usage"]))
