@@ -35,6 +35,18 @@ func TestMissingPartsAreReported(t *testing.T) {
 		phoenix = func(members, attributes string) string {
 			return `{"name":"x"` + members + `,"attributes":{"openinference.span.kind":"LLM",` + attributes + `,"llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.content":"a"}}`
 		}
+		stream = func(indices ...int) (file string) {
+			add := func(event string) { file += "data: " + event + "\n\n" }
+			add(`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"c","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}`)
+			for _, n := range indices {
+				add(fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}`, n))
+				add(fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":"a"}}`, n))
+				add(fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, n))
+			}
+			add(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}`)
+			add(`{"type":"message_stop"}`)
+			return file
+		}
 		said = func(n int, rest string) string {
 			return fmt.Sprintf(`"llm.input_messages.%d.message.role":"user","llm.input_messages.%d.message.%s`, n, n, rest)
 		}
@@ -65,6 +77,9 @@ func TestMissingPartsAreReported(t *testing.T) {
 		"all messages of OpenInference": {phoenix(id, said(0, text)+","+said(1, text)), ""},
 		"first messages":                {phoenix(id, said(2, text)), "missing attributes: llm.input_messages.0:"},
 		"attributes alone":              {`{` + said(2, text) + `}`, ""},
+		"blocks of a stream":            {stream(0, 2), "a block of the index 2 after that of the index 0"},
+		"all blocks of a stream":        {stream(0, 1, 2), ""},
+		"blocks with one index":         {stream(0, 0), ""},
 		"part of the content":           {phoenix(id, said(0, second)), "missing attributes: message.contents.0:"},
 	} {
 		var got []string

@@ -165,7 +165,8 @@ func isKept(protocol, kind string, data json.RawMessage) bool {
 // anthropicBlocks are the open blocks of a stream of Anthropic, by their index.
 type anthropicBlocks struct {
 	open  map[int64]*anthropicBlock
-	begun bool // a block has begun; some servers have deltas only
+	begun bool  // a block has begun; some servers have deltas only
+	last  int64 // the index of the last one that has begun
 }
 
 // anthropicBlock is an open block, with the arguments of a call.
@@ -188,7 +189,10 @@ func (b *anthropicBlocks) add(kind string, data json.RawMessage, add func(format
 		if input := tree.Member(block, "input"); !message.IsEmpty(input) {
 			one.input = strings.Clone(tree.String(input))
 		}
-		b.open[index], b.begun = one, true
+		if b.begun && index > b.last+1 {
+			add("the stream has a block of the index %d after that of the index %d: what was between is missing", index, b.last)
+		}
+		b.open[index], b.begun, b.last = one, true, index
 	case blockStop:
 		if one := b.open[index]; one != nil {
 			one.end(add)
