@@ -308,6 +308,39 @@ func TestTelemetrySilentCall(t *testing.T) {
 	}
 }
 
+// Messages in a convention that is not read are reported, unless another span of the call has them.
+func TestTelemetryOtherConventions(t *testing.T) {
+	const reported = "the messages of the model call are in a convention that looptape does not read, with the attribute "
+	withID := func(id, parent, span string) string {
+		return strings.Replace(span, "{", `{"spanId":"`+id+`","parentSpanId":"`+parent+`",`, 1)
+	}
+	read := span("t1", 2, "gen_ai.operation.name", "chat", "gen_ai.input.messages", asksHi, "gen_ai.output.messages", answers)
+	for attribute, want := range map[string]string{
+		"ai.prompt.messages=[]":                `"ai.prompt.messages"`,
+		"all_messages_events=[]":               `"all_messages_events"`,
+		"pydantic_ai.all_messages=[]":          `"pydantic_ai.all_messages"`,
+		"langfuse.observation.type=generation": `"langfuse.observation.type"`,
+		"langfuse.observation.type=tool":       "",
+		`mlflow.spanType="CHAT_MODEL"`:         `"mlflow.spanType"`,
+		`mlflow.spanType="TOOL"`:               "",
+		"traceloop.entity.input={}":            "",
+	} {
+		name, value, _ := strings.Cut(attribute, "=")
+		other := span("t1", 1, name, value)
+		for form, c := range map[string]struct{ file, want string }{
+			"beside": {otlp(withID("a", "", other), withID("b", "", read)), want},
+			"above":  {otlp(withID("a", "", other), withID("b", "a", read)), ""},
+			"below":  {otlp(withID("b", "", read), withID("a", "b", other)), ""},
+		} {
+			_, runs, failed, unknown := readAll(t, "file", []byte(c.file))
+			isReported := len(unknown) == 1 && strings.Contains(unknown[0].Error(), reported+c.want)
+			if len(runs) != 1 || failed != nil || (c.want == "" && unknown != nil) || c.want != "" && !isReported {
+				t.Errorf("%s, %s: %d runs, errors %v, unknown %v", attribute, form, len(runs), failed, unknown)
+			}
+		}
+	}
+}
+
 // Of the alternative responses of a call, the first is read. The blocks of a response of Anthropic are not alternatives.
 func TestTelemetryAlternatives(t *testing.T) {
 	event := func(index int, text string) string {

@@ -385,11 +385,23 @@ func (s *spanReader) unread() (silent, err error) {
 	if kind != "" && !openInferenceKinds[kind] {
 		return nil, fmt.Errorf("unknown %s %q", spanKind, kind)
 	}
+	for _, name := range slices.Sorted(maps.Keys(otherMessages)) {
+		if value := tree.Scalar(s.attributes[name]); value != "" && (otherMessages[name] == "" || otherMessages[name] == strings.Trim(value, `"`)) {
+			return fmt.Errorf("the messages of the model call are in a convention that looptape does not read, with the attribute %q", name), nil
+		}
+	}
 	byEvents := slices.ContainsFunc(s.events, func(e spanEvent) bool { return messageEvents[e.name] != "" })
 	if modelOperations[operation] || operation == "" && (model != nil || byEvents) || kind == "LLM" {
 		silent = errSilent
 	}
 	return silent, nil
+}
+
+// otherMessages are attributes of model calls in conventions that are not read, such as those of the AI SDK, pydantic-ai
+// and MLflow, with the value that shows the call; empty for any.
+var otherMessages = map[string]string{
+	"ai.prompt.messages": "", "all_messages_events": "", "pydantic_ai.all_messages": "", "gen_ai.prompt": "", "gen_ai.completion": "",
+	"langfuse.observation.type": "generation", "langsmith.span.kind": "llm", "mlflow.spanType": "CHAT_MODEL",
 }
 
 // modelOperations are the operations that send messages to a model:
