@@ -46,7 +46,7 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 		if c, _ := readChoices(text); hasOtherDelta(c) {
 			add("the choice has a message and a delta with other content")
 		}
-		unreadNextTo(protocol, text, add)
+		unreadNextTo(protocol, text, r, add)
 		if read(text); string(tree.Member(alternative(text), "finish_reason")) == "null" && tree.Member(alternative(text), "message") != nil {
 			add("the finish reason of the response is null: it may not be complete")
 		}
@@ -304,15 +304,23 @@ func unreadCandidate(candidate json.RawMessage, add func(format string, args ...
 // messageOf are the members on the way to the message of a response, and that with its content, of the protocols that
 // have one message.
 var messageOf = map[string][]string{
-	"ollama-chat":      {"message"},
-	"cohere-chat":      {"message"},
-	"bedrock-converse": {"output", "message", "content"},
+	"ollama-chat":        {"message"},
+	"cohere-chat":        {"message"},
+	"bedrock-converse":   {"output", "message", "content"},
+	"anthropic-messages": {"content"},
+	"openai-responses":   {"output"},
+	"gemini":             {"candidates"},
 }
 
-// unreadNextTo adds the members next to the message of a response, or its content, that may have text or calls.
-func unreadNextTo(protocol string, data json.RawMessage, add func(format string, args ...any)) {
+// unreadNextTo adds the members next to the message of a response, or its content, that may have text or calls. A text that
+// the response r has is a repetition, such as output_text of the SDKs; r may be nil.
+func unreadNextTo(protocol string, data json.RawMessage, r *llm.Response, add func(format string, args ...any)) {
+	text := ""
+	if r != nil {
+		text = r.Message().Text()
+	}
 	for _, known := range messageOf[protocol] {
-		if name := message.NextTo(data, known); name != "" {
+		if name := message.NextTo(data, known, text); name != "" {
 			add("the response has the unknown member %q", name)
 		}
 		data = tree.Member(data, known)

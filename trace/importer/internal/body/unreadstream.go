@@ -92,7 +92,7 @@ func unreadEvents(protocol string, text []byte, read func(json.RawMessage) bool,
 	case "ollama-chat":
 		for ev, err := next(); err == nil; ev, err = next() {
 			check("", ev.Data)
-			unreadNextTo(protocol, ev.Data, add)
+			unreadNextTo(protocol, ev.Data, nil, add)
 		}
 	case "anthropic-messages":
 		blocks := anthropicBlocks{open: map[int64]*anthropicBlock{}}

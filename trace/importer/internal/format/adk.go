@@ -160,7 +160,7 @@ func (t *adkTurns) content(path string, role llm.Role, content json.RawMessage) 
 
 // reportNextToParts reports the members of a Content, at a path, next to its parts that may have text or calls.
 func (r *Run) reportNextToParts(path string, content json.RawMessage) {
-	if name := message.NextTo(content, "parts"); name != "" {
+	if name := message.NextTo(content, "parts", ""); name != "" {
 		r.ReportUnknown(joinPath(path, name), "the content has no such member, and it is not read")
 	}
 }

@@ -76,7 +76,7 @@ func (r *Run) tau2(raw, task json.RawMessage) {
 		if m[0] != '{' || !areObjects(tree.Member(m, "tool_calls")) || !areObjects(tree.Member(m, "tool_messages")) {
 			r.ReportUnknown("messages["+strconv.Itoa(n)+"]", "the message is not an object, or its calls are not a list of objects")
 		} else if tree.Member(m, "tool_messages") != nil {
-			if name := message.NextTo(m, "tool_messages"); name != "" {
+			if name := message.NextTo(m, "tool_messages", ""); name != "" {
 				r.ReportUnknown("messages["+strconv.Itoa(n)+"]."+name, "the message has several results, and this member is not read")
 			}
 		}

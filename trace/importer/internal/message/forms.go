@@ -300,12 +300,12 @@ func OtherText(part json.RawMessage, own ...string) string {
 	return ""
 }
 
-// NextTo returns the first member of an object, except the known one, that seems to have text, calls or results; empty if
-// there is none.
-func NextTo(object json.RawMessage, known string) string {
+// NextTo returns the first member of an object, except the known one, that seems to have calls, results or text that is not
+// in the text that was read; empty if there is none.
+func NextTo(object json.RawMessage, known, read string) string {
 	for name, value := range tree.Members(object) {
 		isText := name == "content" || slices.Contains(contentMembers, strings.ToLower(name))
-		if name != known && (isText && HasOtherText(value, "") || IsToolMember(name, value)) {
+		if name != known && (isText && HasOtherText(value, read) || IsToolMember(name, value)) {
 			return name
 		}
 	}

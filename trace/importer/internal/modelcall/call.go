@@ -606,7 +606,7 @@ func (r *reader) parts(m json.RawMessage, role string) error {
 
 // findNextToParts adds what a Content of the Gemini API has next to its parts.
 func (r *reader) findNextToParts(content json.RawMessage) {
-	if name := message.NextTo(content, "parts"); name != "" {
+	if name := message.NextTo(content, "parts", ""); name != "" {
 		r.unread = append(r.unread, fmt.Sprintf("a message has parts and the member %q, which is not read", name))
 	}
 }
