@@ -341,6 +341,9 @@ func TestRequestsInUnknownProtocols(t *testing.T) {
 		{"https://queue.fal.run/fal-ai/any-llm", `{"prompt":"hi"}`, `{"request_id":"r","status":"IN_QUEUE"}`, true},
 		{"https://fal.run/fal-ai/flux/dev", `{"prompt":"a cat","image_size":"square","model":"x"}`, `{}`, false},
 		{"https://fal.run/fal-ai/flux/dev", `{"prompt":"a cat","model":"x"}`, `{"images":[{"url":"https://a.example/x.png"}]}`, false},
+		// JSON-RPC, with a request to a model and with a log of one.
+		{"https://gateway.example/rpc", `{"method":"chat","params":{"model":"m","messages":[]}}`, `{"result":{"choices":[{"message":{"role":"assistant","content":"y"},"finish_reason":"stop"}]}}`, true},
+		{"https://gateway.example/log", `{"inputs":{"model":"m","messages":[]}}`, `{"message":"logged"}`, false},
 		// The inference API of Hugging Face.
 		{"https://api-inference.huggingface.co/models/gpt2", `{"inputs":"x"}`, `[{"generated_text":"y"}]`, true},
 		{"https://router.huggingface.co/hf-inference/models/gpt2", `{"inputs":"x"}`, `{"error":"busy"}`, true},

@@ -149,7 +149,7 @@ func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 	if input := tree.Member(object, "input"); strings.HasSuffix(path, "/predictions") && !strings.Contains(path, "embed") && len(input) > 0 && input[0] == '{' {
 		return tree.First(input, slices.Concat(prompts, inputPrompts)...) != nil && tree.First(input, mediaParameters...) == nil
 	}
-	if isBatch(object) || isPrediction(path, object, answer) {
+	if isBatch(object) || isPrediction(path, object, answer) || isWrapped(object, answer) {
 		return true
 	}
 	if isOtherEndpoint(path) {
@@ -191,6 +191,22 @@ func mayBeModelRequest(x *recording.Interaction, text []byte, encoding error) bo
 func isBatch(object json.RawMessage) bool {
 	params := tree.Member(tree.Element(tree.Member(object, "requests"), "0"), "params")
 	return tree.Member(params, "model") != nil && tree.First(params, prompts...) != nil
+}
+
+// isWrapped reports whether the body of a request and that of its response have those of a model as members, as with
+// JSON-RPC.
+func isWrapped(object, answer json.RawMessage) bool {
+	if !jsonio.ValidSyntax(answer) {
+		return false
+	}
+	isRequest, isResponse := false, body.Name(answer) != ""
+	for _, value := range tree.Members(object) {
+		isRequest = isRequest || tree.Member(value, "model") != nil && tree.First(value, prompts...) != nil
+	}
+	for _, value := range tree.Members(answer) {
+		isResponse = isResponse || body.Name(value) != ""
+	}
+	return isRequest && isResponse
 }
 
 // isPrediction reports whether a request at a path of predictions, which other models have as well, is to one that
