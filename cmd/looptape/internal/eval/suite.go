@@ -16,6 +16,7 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/internal/atomicfile"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -89,21 +90,21 @@ func setOf(w *cli.World, names []string, rows *importer.Mapping, g graders, flag
 	return set, nil
 }
 
-// noLinksOut returns an error if a file, or a file below a folder, is a link that leads out of the folder of a suite. Reading
-// a file that does not exist reports that.
+// noLinksOut returns an error if a file, or a file below a folder, is a link that leads out of the folder of a suite, or is
+// in a folder that is one. The file need not exist: a command may create it.
 func noLinksOut(folder string, names ...string) error {
 	root, err := realPath(folder)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		err := filepath.WalkDir(name, func(at string, d fs.DirEntry, err error) error {
-			if err != nil || at != name && d.Type()&fs.ModeSymlink == 0 {
-				return nil //nolint:nilerr // see above
+		err := filepath.WalkDir(name, func(at string, d fs.DirEntry, _ error) error {
+			if at != name && d.Type()&fs.ModeSymlink == 0 {
+				return nil
 			}
 			to, err := realPath(at)
 			if err != nil {
-				return nil //nolint:nilerr // see above
+				return err
 			}
 			if within, err := filepath.Rel(root, to); err != nil || !filepath.IsLocal(within) {
 				return fmt.Errorf("%s is a link that leads out of the folder of the suite: copy the file, or add --allow-programs if you trust the suite", at)
@@ -117,12 +118,16 @@ func noLinksOut(folder string, names ...string) error {
 	return nil
 }
 
+// realPath returns the absolute path without links of a file that need not exist.
 func realPath(name string) (string, error) {
 	full, err := filepath.Abs(name)
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(full)
+	full = atomicfile.Target(full)
+	exists := atomicfile.ExistingFolder(full)
+	to, err := filepath.EvalSymlinks(exists)
+	return to + strings.TrimPrefix(full, exists), err
 }
 
 // join reads the dataset of a command line.
