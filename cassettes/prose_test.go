@@ -80,3 +80,16 @@ func TestSecretKeyNextToItsID(t *testing.T) {
 		}
 	}
 }
+
+// A member is also named as a password by the words of other languages. Ordinary values of such members stay.
+func TestForeignNames(t *testing.T) {
+	for _, name := range []string{"passwort", "Passwort", "db_passwort", "KENNWORT", "mot_de_passe", "motDePasse", "contraseña", "contrasena", "senha", "пароль", "Пароль", "wachtwoord", "hasło", "şifre", "密码", "パスワード", "비밀번호"} {
+		for value, want := range map[string]string{"Tr0ub4dor&3": redact.Placeholder("Tr0ub4dor&3"), "hunter2": redact.Placeholder("hunter2"), "erforderlich": "erforderlich"} {
+			form := `{"a":{"` + name + `":"%s"}}`
+			got := (&redact.Rules{}).Redacted(&recording.Interaction{Response: recording.Response{Body: fmt.Appendf(nil, form, value)}})
+			if body := string(got.Response.Body); body != fmt.Sprintf(form, want) {
+				t.Errorf("got %s, want %s", body, want)
+			}
+		}
+	}
+}

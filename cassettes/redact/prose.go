@@ -33,10 +33,8 @@ var proseChars = charsOf("!#$%&*+-./:=?@^_~")
 func (o *Rules) namesWord(text, word string) bool {
 	line := strings.TrimRight(text[strings.LastIndexByte(text, '\n')+1:], " \t")
 	line, joined := withoutJoiner(line)
-	for _, name := range passwordNames {
-		if strings.HasSuffix(line, name) {
-			return true
-		}
+	if line != "" && passwordEnds.match(line) {
+		return true
 	}
 	return (joined || len(word) >= minUnjoined) && o.secrecy(kindBody, lastWords(line)) >= secretIfStrong
 }
@@ -84,9 +82,9 @@ func withoutJoiner(text string) (before string, joined bool) {
 // joiners are what joins a name and a value in sentences of several languages.
 var joiners = []string{" is", " was", " are", " now", " to", " ist", " lautet", " est", " es", " é", " è", " é", " è", " это", "是", "为", "為", "は", "은", "는"}
 
-// passwordNames are words for a password in other languages than English, without a first letter that may
+// passwordEnds are words for a password in other languages than English, without a first letter that may
 // be a capital.
-var passwordNames = []string{
-	"asswort", "ennwort", "ot de passe", "ontraseña", "enha", "ароль", "achtwoord", "asło", "arola d'ordine", "ösenord", "dgangskode", "alasana", "ifre", "eslo", "elszó",
+var passwordEnds = endingsOf(
+	"asswort", "ennwort", "ot de passe", "otdepasse", "ontraseña", "ontrasena", "enha", "ароль", "achtwoord", "asło", "haslo", "arola d'ordine", "ösenord", "dgangskode", "alasana", "ifre", "eslo", "elszó",
 	"密码", "密碼", "口令", "パスワード", "비밀번호",
-}
+)

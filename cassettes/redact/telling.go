@@ -88,6 +88,9 @@ const maxName = 80
 
 // tellingSecrecy returns the secrecy of a name by the words it contains.
 func tellingSecrecy(name, plain string) secrecy {
+	if len(name) <= maxName && passwordEnds.match(plain) {
+		return secretIfLikely
+	}
 	if len(name) > maxName || !hasStem(plain) || slices.Contains(exempt, plain) {
 		return secretNever
 	}
