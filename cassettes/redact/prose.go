@@ -41,7 +41,7 @@ func (o *Rules) namesWord(text, word string) bool {
 
 // isScrambled reports whether the characters of a long word change more often than those of names.
 func isScrambled(word string) bool {
-	return len(word) >= minScrambled && caseChanges(word)*2 >= len(word) && wordLength(word) == len(word)
+	return len(word) >= minScrambled && len(word) <= maxRandom && caseChanges(word)*2 >= len(word) && wordLength(word) == len(word)
 }
 
 // minScrambled is the length of the shortest scrambled word.
