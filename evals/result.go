@@ -144,7 +144,7 @@ func (r Rows) checkCopies() error {
 		if digests[row.File] == nil {
 			digests[row.File] = sha256.New()
 		}
-		fmt.Fprintln(digests[row.File], row.Digest)
+		digests[row.File].Write([]byte(row.Digest + "\n"))
 	}
 	seen := map[string]string{}
 	for _, file := range slices.Sorted(maps.Keys(digests)) {
