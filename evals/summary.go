@@ -190,7 +190,10 @@ func (r *Result) summaries(bootstrap *stats.Resampling) (map[string]Metric, erro
 	for _, metric := range metrics {
 		s, m, err := r.sample(metric)
 		if err == nil && s != nil {
-			m.compute(s, bootstrap)
+			m.compute(s.Totals())
+			if bootstrap != nil {
+				m.CI95.Bootstrap = known(ends(s.CaseMeans().Bootstrap(level, *bootstrap)))
+			}
 			if isPairwise(metric, metrics) {
 				err = m.comparePairs(s)
 			}
@@ -226,34 +229,28 @@ func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
 	return s, m, err
 }
 
-func (m *Metric) compute(s *stats.Sample, bootstrap *stats.Resampling) {
-	cases := s.CaseMeans()
-	m.Mean, m.SE = new(cases.Mean()), known(se(cases.Cluster()))
-	m.CI95 = bounds{Wilson: known(ends(s.ClusterWilson(level))), T: known(ends(t(cases.Cluster())))}
-	if bootstrap != nil {
-		m.CI95.Bootstrap = known(ends(cases.Bootstrap(level, *bootstrap)))
-	}
+// compute sets the statistics of totals.
+func (m *Metric) compute(s *stats.Totals) {
+	m.Mean, m.SE = new(s.Cases.Mean()), known(se(s.Cases.Cluster()))
+	m.CI95 = bounds{Wilson: known(ends(s.ClusterWilson(&s.Cases, level))), T: known(ends(t(s.Cases.Cluster())))}
 	if m.CI95.Wilson != nil {
 		m.CI95.Unsuited = []string{"t", "bootstrap"}
 	}
 	m.MeanOfRuns = meanOfRuns{
-		Value: new(s.Mean()), Naive: known(se(s.Naive())), ClusterCR0: known(se(s.ClusterCR0())),
-		Cluster: known(se(s.Cluster())), Wilson: known(ends(s.Wilson(level))),
+		Value: new(s.Runs.Mean()), Naive: known(se(s.Runs.Naive())), ClusterCR0: known(se(s.Runs.ClusterCR0())),
+		Cluster: known(se(s.Runs.Cluster())), Wilson: known(ends(s.Wilson(level))),
 	}
-	m.PassHatK, _ = s.PassHat() // nil unless all scores are 0 or 1
-	m.PassAtK, _ = s.PassAt()
-	m.CI95.PassHatK = passIntervals(m.PassHatK, s.PassHatK)
-	m.CI95.PassAtK = passIntervals(m.PassAtK, s.PassAtK)
+	m.PassHatK, m.CI95.PassHatK = passMeans(s, s.PassHatK)
+	m.PassAtK, m.CI95.PassAtK = passMeans(s, s.PassAtK)
 }
 
-// passIntervals returns the interval of the mean of sample(k) for each k.
-func passIntervals(means []float64, sample func(k int) (*stats.Sample, error)) []*[2]float64 {
-	var list []*[2]float64
-	for i := range means {
-		s, _ := sample(i + 1) // which has a mean
-		list = append(list, known(ends(s.ClusterWilson(level))))
+// passMeans returns the means of pass^k or pass@k, and their intervals.
+func passMeans(s *stats.Totals, of []stats.Moments) (means []float64, intervals []*[2]float64) {
+	for i := range of {
+		means = append(means, of[i].Mean())
+		intervals = append(intervals, known(ends(s.ClusterWilson(&of[i], level))))
 	}
-	return list
+	return means, intervals
 }
 
 // known returns a statistic, or nil if the rows do not have it. The error can only be

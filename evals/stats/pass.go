@@ -40,33 +40,20 @@ func (s *Sample) pass(k int, of func(n, c int) float64) (*Sample, error) {
 // PassAt returns the means of [Sample.PassAtK] for all k from 1 to [Sample.FewestEpochs], in
 // linear time. All values must be 0 or 1.
 func (s *Sample) PassAt() ([]float64, error) {
-	return s.passes(func(n, c int) int { return n - c }, func(p float64) float64 { return 1 - p })
+	return s.passes(func(t *Totals) []Moments { return t.PassAtK })
 }
 
 // PassHat is like [Sample.PassAt] with [Sample.PassHatK].
 func (s *Sample) PassHat() ([]float64, error) {
-	return s.passes(func(_, c int) int { return c }, func(p float64) float64 { return p })
+	return s.passes(func(t *Totals) []Moments { return t.PassHatK })
 }
 
-// passes returns, for all numbers of drawn runs, the mean of value(p). p is the probability that
-// all drawn runs are among those that among counts.
-func (s *Sample) passes(among func(n, c int) int, value func(p float64) float64) (means []float64, err error) {
-	count := make([]int, len(s.cases))
-	p := make([]float64, len(s.cases)) // as allDrawn returns it
-	rows := make([]Row, len(s.cases))
-	for i, runs := range s.cases {
-		c, err := successes(runs)
-		if err != nil {
-			return nil, err
-		}
-		count[i], p[i] = among(len(runs), c), 1
+func (s *Sample) passes(of func(t *Totals) []Moments) (means []float64, err error) {
+	if _, err := successes(s.rows); err != nil {
+		return nil, err
 	}
-	for drawn := range s.FewestEpochs() {
-		for i, runs := range s.cases {
-			p[i] *= float64(max(0, count[i]-drawn)) / float64(len(runs)-drawn)
-			rows[i].Value = value(p[i])
-		}
-		means = append(means, mean(rows))
+	for _, m := range of(s.Totals()) {
+		means = append(means, m.Mean())
 	}
 	return means, nil
 }

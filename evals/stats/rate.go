@@ -44,11 +44,7 @@ func (s *Sample) ClusterWilson(level float64) (Interval, error) {
 	if err = cmp.Or(err, s.rates()); err != nil {
 		return Interval{}, err
 	}
-	e, err := s.CaseMeans().Cluster()
-	if err != nil {
-		return Interval{}, err
-	}
-	return wilson(e.Value, e.trials(e.Value*(1-e.Value), s.trials, tail), tail), nil
+	return momentsOf(s.CaseMeans().clusters).wilson(s.trials, tail)
 }
 
 // rates checks that all values are between 0 and 1.

@@ -5,8 +5,9 @@
 // small. Methods that account for this have Cluster in their name or mention it; all others
 // assume independent rows. Each function cites the source of its formula.
 //
-// All functions are pure. They sort the rows and add them in that order, so the result does not
-// depend on the order of the rows, bit by bit (see [New]). Randomness starts from a seed that the
+// All functions are pure. They sort the rows, and their sums are exact before they are rounded (see [Sum]), so that
+// the result does not depend on the order of the rows, bit by bit. [Totals] has what the means and intervals of many
+// cases need, in parts that can be computed anywhere. Randomness starts from a seed that the
 // caller passes. A function returns an error if the value is undefined. It never returns NaN or a
 // placeholder 0. [ErrTooFew] and [ErrNotBinary] mark statistics that a set of rows does not have.
 // The package gonum supplies the distributions.
@@ -66,9 +67,7 @@ type Sample struct {
 	trials float64
 }
 
-// New returns the sample of rows and keeps no reference to them. All statistics add the rows by
-// cluster, case and epoch, with the compensation of Neumaier ("Rundungsfehleranalyse einiger
-// Verfahren zur Summation endlicher Summen", ZAMM 54, 1974).
+// New returns the sample of rows and keeps no reference to them.
 //
 // New returns an error without rows, for two rows of the same case and epoch, for a case in two
 // clusters, and for a value that is NaN or beyond [MaxValue].
