@@ -337,7 +337,8 @@ func (g *guard) dangerousWords(words []string) string {
 		(name == "init" || name == "telinit") && (slices.Contains(rest, "0") || slices.Contains(rest, "6")),
 		(name == "systemctl" || name == "loginctl") && stopsMachine(rest):
 		return whyShutdown
-	case name == "killall5", name == "kill" && len(rest) > 1 && slices.Contains(rest[1:], "-1"):
+	case name == "killall5", name == "kill" && len(rest) > 1 && slices.Contains(rest[1:], "-1"),
+		(name == "pkill" || name == "killall") && slices.ContainsFunc(rest, func(a string) bool { return slices.Contains([]string{"", ".", ".*", ".+", "^", "$"}, a) }):
 		return whySignal
 	case name == "eval":
 		return g.nested(strings.Join(rest, " "), false)

@@ -145,7 +145,7 @@ func TestShellGuard(t *testing.T) {
 		},
 		"it starts copies of itself without end":   {":(){ :|:& };:", "f() { f | f & }; f", "bomb() { bomb & bomb & }; bomb", "function b { b|b& }; b", "sh -c ':(){ :|:& };:'", "f() { g; }; g() { f | f; }; f", "f() { g & }; g() { h; }; h() { f; }; f"},
 		"it stops the machine":                     {"shutdown -h now", "reboot", "init 0", "systemctl poweroff", "halt", "shutdown", "/sbin/reboot -f", "poweroff", "systemctl reboot", "telinit 6", "echo b > /proc/sysrq-trigger", "echo o | tee /proc/sysrq-trigger", "dd of=/proc/sysrq-trigger", "systemctl isolate poweroff.target", "systemctl start reboot.target", "systemctl --no-block isolate rescue.target", "systemctl -i poweroff", "kexec -e", "kexec --exec", "loginctl poweroff", "loginctl reboot"},
-		"it sends a signal to all processes":       {"kill -9 -1", "kill -TERM -1", "kill -s KILL -- -1", "killall5", "kill -KILL -1", "kill -- -1", "kill -n 9 -1", "/bin/kill -9 -1", "xargs kill -9 -1"},
+		"it sends a signal to all processes":       {"kill -9 -1", "kill -TERM -1", "kill -s KILL -- -1", "killall5", "kill -KILL -1", "kill -- -1", "kill -n 9 -1", "/bin/kill -9 -1", "xargs kill -9 -1", "pkill -9 .", "pkill -KILL ''", "killall -r '.*'"},
 		"it has too many commands within commands": {strings.Repeat("eval ", 10) + "ls"},
 		"it is not a valid shell command":          {"echo 'a", "if"},
 	} {
