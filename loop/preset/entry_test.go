@@ -179,6 +179,15 @@ func TestDefaultsOfEntryPoints(t *testing.T) {
 	}
 }
 
+// AG-47, AL-01, DZ-53, RA-01: each entry point needs a model, and its error says so.
+func TestModelOfEntryPoints(t *testing.T) {
+	for _, e := range entryPoints {
+		if err := e.run(t.Context(), nil, loop.Config{Model: "m"}); err == nil || !strings.Contains(strings.ToLower(err.Error()), "model") && !strings.Contains(err.Error(), "provider") {
+			t.Errorf("%s: got error %v, want one about the missing model", e.name, err)
+		}
+	}
+}
+
 // options reads options in the form of a canonical trace.
 func options(text string) (list trace.Options) {
 	for _, f := range strings.Fields(text) {
