@@ -105,6 +105,8 @@ func TestAL73RecordActualUsage(t *testing.T) {
 	tokens(t, h, 77)
 	h.Append(reply(), history.Meta{})
 	tokens(t, h, 79)
+	h.RecordActualUsage(60) // also a lower count
+	tokens(t, h, 60)
 }
 
 func five() *history.History {

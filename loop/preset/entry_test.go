@@ -179,7 +179,7 @@ func TestDefaultsOfEntryPoints(t *testing.T) {
 	}
 }
 
-// AG-47, AL-01, DZ-53, RA-01: each entry point needs a model, and its error says so.
+// AG-47, AL-01, DZ-53, RA-01: each entry point needs a model, and returns an error without one.
 func TestModelOfEntryPoints(t *testing.T) {
 	for _, e := range entryPoints {
 		if err := e.run(t.Context(), nil, loop.Config{Model: "m"}); err == nil || !strings.Contains(strings.ToLower(err.Error()), "model") && !strings.Contains(err.Error(), "provider") {
