@@ -134,6 +134,7 @@ func TestCallBeforeLastResponse(t *testing.T) {
 		"Agent SDK, two responses":        {`{"type":"system","subtype":"init","session_id":"s","apiKeySource":"x"}` + "\n" + session("m2", "c"), "INV-01 false"},
 		"managed agents, two requests":    {asked + event(4, "span.model_request_start", "") + answered, "INV-01 false"},
 		"managed agents, one request":     {asked + answered, ""},
+		"managed agents, idle between":    {asked + event(4, "session.status_idle", `,"stop_reason":{"type":"requires_action","event_ids":["e3"]}`) + answered, "INV-01 false"},
 		"a list of Anthropic":             {list + `,{"role":"assistant","content":[` + said + `]}]`, "INV-01 true"},
 		"a list that ends with a call":    {list + `]`, ""},
 		"a row with an answer":            {`{"prompt":` + list + `],"answer":"k"}`, "INV-01 false"},

@@ -177,7 +177,7 @@ func (c *managed) event(r *record) {
 			t.reportUsage(r, "model_usage", usage)
 			t.usage = t.usage.Add(anthropicUsage(usage))
 		}
-		if r.kind == "span.model_request_start" {
+		if r.kind == "span.model_request_start" || r.kind == "session.status_idle" { // the response has ended
 			c.thread(r.text("session_thread_id"), r.line).next = true
 		}
 		c.other.add(r.kind, r.raw)
