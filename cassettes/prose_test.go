@@ -43,6 +43,7 @@ func TestProseSecrets(t *testing.T) {
 func TestProseWordsStay(t *testing.T) {
 	for _, text := range []string{
 		"The password is required, the token is expired, and the key is a2b. The password is in vault2. My API key is $KEY1.", "the token utf8mb4 and the key user12", "The token was used 12 times", "the next token is q7Xz92LmPa8Kd31R", "The public key is Zq7pw2Lm91xC9mQ2z7",
+		"private key is *ed25519.PrivateKey, as secret &types.CreateOAuth2TokenRequest", "earlySecret *tls13.EarlySecret", "the token -0x40603d07a1b2c3d4e5f6",
 		"The password is version2.1", "Das Passwort ist falsch, Fehler 403", "mot de passe oublié 2", "密码是必需的 v2", "la clave primaria es id", "the secret is 12 characters long", "token count 123456, token 1234567890123456",
 		"The password is between 8 and 64 characters", "passwordless login is OAuth2", "the access token expires 2026-11-21T08:33:20Z", "secret sha256-based scheme", "a token https://example.com/a1b2c3d4e5f6",
 	} {

@@ -15,7 +15,7 @@ func (o *Rules) prose(text string) (parts []part) {
 			digit = digit || isDigit(text[to])
 			to++
 		}
-		if digit && to-from >= match.MinSecret && to-from <= maxRandom {
+		if digit && to-from >= match.MinSecret && to-from <= maxRandom && !isOperand(text[from:to]) {
 			word := strings.TrimRight(text[from:to], ".:!?")
 			if (looksRandom(word) || isStrong(word) || isScrambled(word)) && !isLabel(word) && o.namesWord(text[max(0, from-maxName):from], word) {
 				parts = append(parts, part{from: from, to: from + len(word)})
@@ -24,6 +24,11 @@ func (o *Rules) prose(text string) (parts []part) {
 		from = to
 	}
 	return parts
+}
+
+// isOperand reports whether a word is part of code: a type with an operator, or a number.
+func isOperand(word string) bool {
+	return word[0] == '*' || word[0] == '&' || strings.HasPrefix(strings.TrimLeft(word, "-"), "0x")
 }
 
 // proseChars are the characters of words in sentences.
@@ -65,7 +70,7 @@ const minUnjoined = 16
 // withoutJoiner returns text without the signs and verbs at its end that join a name and a value.
 func withoutJoiner(text string) (before string, joined bool) {
 	for {
-		plain := strings.TrimRight(text, ":：= ")
+		plain := strings.TrimRight(text, ":： ")
 		for _, verb := range joiners {
 			if rest, found := strings.CutSuffix(plain, verb); found {
 				plain = strings.TrimRight(rest, " ")

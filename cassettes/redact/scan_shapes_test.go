@@ -80,7 +80,7 @@ func TestHarmless(t *testing.T) {
 		"AKIA", "-----BEGIN PUBLIC KEY-----", "data:image/png;base64," + randomText(rand.New(rand.NewPCG(1, 1)), letters+digits, 300), randomText(rand.New(rand.NewPCG(1, 1)), letters+digits, 600),
 		"================================================", "aaaaaaaa1aaaaaaaa1aaaaaaaa1aaaaaaaa1", "/domains/root/db/xn--4gbrim-a1b2/c3d4e5",
 		"cache_key_d41d8cd98f00b204e9800998ecf8427ed41d8cd98f00b204e9800998ecf8427e", "d41d8cd98f00b204e9800998ecf8427e.json", "d41d8cd98f00b204e9800998ecf8427e.configurationfil", "| 123456789012345|not a token of 27 characters",
-		"123e4567-e89b-12d3-a456-426614174000:8080", "12Q~ and 3Q~",
+		"123e4567-e89b-12d3-a456-426614174000:8080", "12Q~ and 3Q~", "s.addBufferedTokenIfExists", "s.ReadUint16LengthPrefixed", "test_OrderedUnionCoderDeterministic", "20170915032832-14c0d48ead0cd47e3104ada247d91be04afc7a5a",
 		Placeholder("a secret of some length"), "(request_id=req_011CTx4vT9kQhJ3sYw8nZbLp2RfD)", "chatcmpl-BxYz12AbCdEf34GhIjKl56MnOpQr",
 	} {
 		if hits := (&Rules{}).findShapes("see " + text + " there"); hits != nil {

@@ -280,6 +280,9 @@ func prefixed(text string, at int, rows []prefixRow) (longest hit, found bool) {
 		if n < p.row.min || p.row.max > 0 && n > p.row.max || p.row.vendor == "" && !alnum[rest[0]] {
 			continue
 		}
+		if slices.Contains(namePrefixes, p.prefix) && !isMixed(rest[:n]) && caseChanges(rest[:n])*5 < n*2 {
+			continue
+		}
 		exact := p.row.chars == upperChars && p.row.max > 0
 		rises := minRises
 		if p.row.vendor == "" {
@@ -291,6 +294,9 @@ func prefixed(text string, at int, rows []prefixRow) (longest hit, found bool) {
 	}
 	return longest, found
 }
+
+// namePrefixes are prefixes of keys that names in code have, too, as in s.NameOfSomeMethod and test_NameOfSomeTest.
+var namePrefixes = []string{"s.", "live_", "test_"}
 
 // isGenerated reports whether the characters after a prefix are not words: names in style sheets
 // also begin with sk-. Keys have a digit, or this number of upper-case letters after lower-case ones.
@@ -332,7 +338,7 @@ func around(text string, from, to int) (h hit, found bool) {
 		if n := alnumLength(text[to+1:]); n == 32 && hexChars.all(text[to+1:to+1+n]) {
 			return hit{from: from, to: to + 1 + n, what: "a key of fal", known: true}, true
 		}
-	case len(word) > 40 && len(word) <= 61 && word[len(word)-41] == '-' && strings.Trim(word[:len(word)-41], digitChars) == "" && len(word) >= 50 && alnum.all(word[len(word)-40:]) && isGenerated(word[len(word)-40:], minRises):
+	case len(word) > 40 && len(word) <= 61 && word[len(word)-41] == '-' && strings.Trim(word[:len(word)-41], digitChars) == "" && len(word) >= 50 && alnum.all(word[len(word)-40:]) && !hexChars.all(word[len(word)-40:]):
 		// https://docs.x.com/fundamentals/authentication/oauth-1-0a/api-key-and-secret
 		return hit{from: from, to: to, what: "a token of X", known: true}, true
 	case len(word) == 40 && strings.HasSuffix(word, "_mmk"):
