@@ -56,10 +56,11 @@ func TestAgentSDKBroken(t *testing.T) {
 		"no message":   {`{"messages":[{"direction":"send","message":{"type":"control_request"}},` + "\n" + `{"direction":"recv"}]}`, "file:2: messages[1].message: the record is not an object (in session)"},
 		"YAML":         {"messages:\n- type: control_request\n- type: user\n  message: {role: user, content: [7]}\n", "file:3: messages[1].message.content[0]: expected an object (in session)"},
 		"invalid YAML": {"messages:\n- type: control_request\n- {", "file:3: yaml: line 3: did not find expected node content"},
+		"a command":    {strings.NewReplacer(`"text":"It is 7"`, `"text":"I look"`, `"output_tokens":90`, `"output_tokens":0`).Replace(sdkExample), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, failed, unknown := readAll(t, "file", []byte(c.text))
-			if diff := cmp.Diff([]string{c.want}, texts(append(failed, unknown...))); diff != "" {
+			if diff := cmp.Diff(c.want, strings.Join(texts(append(failed, unknown...)), "\n")); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})

@@ -55,20 +55,21 @@ func (r *claudeRun) repeats(rec *record, messages []llm.Message) bool {
 	return tree.IsTrue(rec.members["isReplay"]) && last >= 0 && r.Messages[last].Role == llm.RoleUser && r.Messages[last].Text() == messages[0].Text()
 }
 
-// result reads the record at the end of a query. It reports a text that begins with a line which no message has: it is
-// that of the last response, or of a command of the user.
+// result reads the record at the end of a query. It reports a text that begins with a line which no message has: that of
+// the last response. A command such as /context has a text without a response.
 func (r *claudeRun) result(rec *record) {
 	text := rec.text("result")
 	if text != "" {
 		r.Answer = text
 	}
+	usage := anthropicUsage(rec.members["usage"])
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	isOther := tree.IsTrue(rec.members["is_error"]) || !tree.IsNull(rec.members["structured_output"]) || len(r.Messages) == 0 || r.Gap > 0
+	isOther := tree.IsTrue(rec.members["is_error"]) || !tree.IsNull(rec.members["structured_output"]) || usage.OutputTokens == 0 || len(r.Messages) == 0 || r.Gap > 0
 	if !isOther && !slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return strings.Contains(m.Text(), first) }) {
 		r.reportWithin(rec, "result", fmt.Sprintf("the text %.50q is in no message", text))
 	}
 	r.reportUsage(rec, "usage", rec.members["usage"])
-	r.total = r.total.Add(anthropicUsage(rec.members["usage"]))
+	r.total = r.total.Add(usage)
 	for _, name := range [][2]string{{"total_cost_usd", "cost"}, {"duration_ms", "latencyMs"}} {
 		if value := rec.members[name[0]]; value != nil {
 			r.number(rec, name[0], value)
