@@ -186,6 +186,20 @@ func TestAL82StablePrefix(t *testing.T) {
 	}
 }
 
+// AL-83: a registry with a subscriber gets the changes of a parent that it gets later.
+func TestAL83ParentOfSubscriber(t *testing.T) {
+	parent, child := new(layers.Registry), new(layers.Registry)
+	var got []string
+	child.Subscribe(func(c layers.Change) { got = append(got, fmt.Sprint(c.Kind, " ", c.Name)) })
+	if err := child.SetParent(parent); err != nil {
+		t.Fatal(err)
+	}
+	set(t, parent, system("p", "P", 20))
+	if text := child.Flat(layers.View{}); len(got) == 0 || got[len(got)-1] != "set p" || text != "P" {
+		t.Errorf("got the changes %q, the text %q", got, text)
+	}
+}
+
 // AL-83: a parent's layers are visible, a child's layers override them or are appended, and
 // subscribers receive changes of the parent.
 func TestAL83Parents(t *testing.T) {
