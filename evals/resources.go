@@ -91,28 +91,6 @@ type amount struct {
 	Mean float64 `json:"mean"` // of those runs
 }
 
-// resources returns the resource usage of the runs by measure, without unused measures.
-func (r *Result) resources() map[string]amount {
-	all := make([]amount, len(measures))
-	var row Row
-	for row = range r.Rows.All() {
-		for i, m := range measures {
-			if v, ok := m.of(&row); ok {
-				all[i].N++
-				all[i].Sum += v
-			}
-		}
-	}
-	by := map[string]amount{}
-	for i, m := range measures {
-		if a := all[i]; a.Sum > 0 {
-			a.Mean = a.Sum / float64(a.N)
-			by[m.name] = a
-		}
-	}
-	return by
-}
-
 // resourceChange is the change of a resource over the cases that report it in both sets; a case
 // with several runs counts by their mean.
 type resourceChange struct {

@@ -3,6 +3,7 @@ package evals
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/looptape/looptape/evals/stats"
@@ -148,62 +149,55 @@ type meanOfRuns struct {
 // Summary computes the statistics of a result. It draws a bootstrap interval, which takes long for
 // many cases, only if bootstrap is not nil. Summary returns an error for a case in two clusters.
 func (r *Result) Summary(bootstrap *stats.Resampling) (*Summary, error) {
-	f := &Summary{
-		Unreadable: r.Unread(), Resources: r.resources(),
-		MissingAsZero: slices.Contains(r.Scorers, missingAsZero),
+	f, err := r.summary(bootstrap)
+	if err != nil {
+		return nil, err
 	}
-	epoch, last := 0, ""
+	f.Unreadable, f.MissingAsZero = r.Unread(), slices.Contains(r.Scorers, missingAsZero)
 	for row := range r.Rows.All() {
-		if epoch++; row.Case != last || f.Cases == 0 {
-			epoch, last = 1, row.Case
-			f.Cases++
-		}
-		f.Epochs = max(f.Epochs, epoch)
 		if row.NoRun {
 			f.WithoutRun = append(f.WithoutRun, row.Case)
-			continue
 		}
-		f.Runs++
-		for _, g := range row.Gradings.All() {
-			f.Graders = f.Graders.Add(g.Usage)
-		}
-	}
-	var err error
-	if f.Metrics, err = r.summaries(bootstrap); err != nil {
-		return nil, err
 	}
 	for _, tag := range r.Tags() {
 		if f.Tags == nil {
 			f.Tags = map[string]map[string]Metric{}
 		}
-		if f.Tags[tag], err = r.Tagged(tag).summaries(bootstrap); err != nil {
+		part, err := r.Tagged(tag).summary(bootstrap)
+		if err != nil {
 			return nil, err
 		}
+		f.Tags[tag] = part.Metrics
 	}
 	return f, nil
 }
 
-// summaries returns the statistics of each metric.
-func (r *Result) summaries(bootstrap *stats.Resampling) (map[string]Metric, error) {
-	all := map[string]Metric{}
-	metrics := r.metrics()
+// summary returns the statistics of the rows.
+func (r *Result) summary(bootstrap *stats.Resampling) (*Summary, error) {
+	f, err := r.tally().Summary()
+	if err != nil {
+		return nil, err
+	}
+	metrics := slices.Sorted(maps.Keys(f.Metrics))
 	for _, metric := range metrics {
-		s, m, err := r.sample(metric)
-		if err == nil && s != nil {
-			m.compute(s.Totals())
-			if bootstrap != nil {
-				m.CI95.Bootstrap = known(ends(s.CaseMeans().Bootstrap(level, *bootstrap)))
-			}
-			if isPairwise(metric, metrics) {
-				err = m.comparePairs(s)
-			}
+		pairs := isPairwise(metric, metrics)
+		if !pairs && bootstrap == nil {
+			continue
+		}
+		s, _, err := r.sample(metric)
+		m := f.Metrics[metric]
+		if s != nil && bootstrap != nil {
+			m.CI95.Bootstrap = known(ends(s.CaseMeans().Bootstrap(level, *bootstrap)))
+		}
+		if s != nil && pairs {
+			err = m.comparePairs(s)
 		}
 		if err != nil {
 			return nil, err
 		}
-		all[metric] = m
+		f.Metrics[metric] = m
 	}
-	return all, nil
+	return f, nil
 }
 
 func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {

@@ -146,7 +146,7 @@ func TestSummaryClusters(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.Summary(nil)
-	fails(t, err, `metric "m"`, `case "a"`, `"x" and "y"`)
+	fails(t, err, `case "a"`, `"x" and "y"`)
 }
 
 // Another seed draws others; the same draws the same.

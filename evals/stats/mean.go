@@ -73,11 +73,11 @@ func scatter(rows []Row) float64 { return momentsOf([][]Row{rows}).scatter() }
 
 func mean(rows []Row) float64 { return sumOfRows(rows).mean(float64(len(rows))) }
 
-func sumOf(rows []Row) float64 { return sumOfRows(rows).value() }
+func sumOf(rows []Row) float64 { return sumOfRows(rows).Value() }
 
 func sumOfRows(rows []Row) (s Sum) {
 	for _, r := range rows {
-		s.add(r.Value)
+		s.Add(r.Value)
 	}
 	return s
 }
@@ -86,7 +86,7 @@ func sumOfRows(rows []Row) (s Sum) {
 func total[T any](list []T, value func(T) float64) float64 {
 	var s Sum
 	for _, item := range list {
-		s.add(value(item))
+		s.Add(value(item))
 	}
-	return s.value()
+	return s.Value()
 }

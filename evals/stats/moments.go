@@ -19,8 +19,8 @@ type Moments struct {
 // add adds a value.
 func (m *Moments) add(x float64) {
 	m.N++
-	m.Sum.add(x)
-	m.Abs.add(math.Abs(x))
+	m.Sum.Add(x)
+	m.Abs.Add(math.Abs(x))
 	m.Squares.addProduct(x, x)
 }
 
@@ -28,9 +28,9 @@ func (m *Moments) add(x float64) {
 func (m *Moments) addCluster(values *Moments) {
 	n := float64(values.N)
 	m.N += values.N
-	m.Sum.addAll(values.Sum)
-	m.Abs.addAll(values.Abs)
-	m.Squares.addAll(values.Squares)
+	m.Sum.AddAll(values.Sum)
+	m.Abs.AddAll(values.Abs)
+	m.Squares.AddAll(values.Squares)
 	m.Clusters++
 	m.ClusterSquares.addProducts(values.Sum, values.Sum, 1)
 	m.ClusterSums.addProducts(values.Sum, Sum{n}, 1)
@@ -48,7 +48,7 @@ func (m *Moments) merge(o *Moments) {
 		{&m.Sum, o.Sum}, {&m.Abs, o.Abs}, {&m.Squares, o.Squares},
 		{&m.ClusterSquares, o.ClusterSquares}, {&m.ClusterSums, o.ClusterSums}, {&m.Size, o.Size},
 	} {
-		add.to.addAll(add.more)
+		add.to.AddAll(add.more)
 	}
 }
 
@@ -85,7 +85,7 @@ func (m *Moments) scatter() float64 {
 	var times Sum
 	times.addProducts(m.Squares, Sum{n}, 1)
 	times.addProducts(m.Sum, m.Sum, -1)
-	return times.value() / n
+	return times.Value() / n
 }
 
 // ClusterCR0 returns the mean with the cluster-robust standard error √(Σ_c(Σ_i(x_ci−x̄))²)/N,
@@ -104,9 +104,9 @@ func (m *Moments) ClusterCR0() (Estimate, error) {
 	mixed.addProducts(m.ClusterSquares, Sum{n}, 1)
 	squares.addProducts(mixed, Sum{n}, 1)
 	squares.addProducts(square, m.Size, 1)
-	se := math.Sqrt(max(0, squares.value())) / n / n
+	se := math.Sqrt(max(0, squares.Value())) / n / n
 	const lost = 1e-15 // part of the values that rounding loses
-	if se <= lost*m.Abs.value()/n {
+	if se <= lost*m.Abs.Value()/n {
 		se = 0
 	}
 	return Estimate{Value: m.Mean(), SE: se, DF: float64(m.Clusters - 1)}, nil

@@ -7,7 +7,8 @@ import "math"
 // 18, 1997). So it does not depend on the order of the numbers. Products below about 1e-290 are rounded.
 type Sum []float64
 
-func (s *Sum) add(x float64) {
+// Add adds a number.
+func (s *Sum) Add(x float64) {
 	parts := (*s)[:0]
 	for _, y := range *s {
 		high := x + y
@@ -25,15 +26,16 @@ func (s *Sum) add(x float64) {
 
 func (s *Sum) addProduct(x, y float64) {
 	p := x * y
-	s.add(p)
+	s.Add(p)
 	if rest := math.FMA(x, y, -p); rest != 0 {
-		s.add(rest)
+		s.Add(rest)
 	}
 }
 
-func (s *Sum) addAll(o Sum) {
+// AddAll adds another sum.
+func (s *Sum) AddAll(o Sum) {
 	for _, x := range o {
-		s.add(x)
+		s.Add(x)
 	}
 }
 
@@ -54,8 +56,8 @@ func (s *Sum) addProducts(a, b Sum, factor float64) {
 	}
 }
 
-// value returns the number nearest to the sum.
-func (s Sum) value() float64 {
+// Value returns the number nearest to the sum.
+func (s Sum) Value() float64 {
 	n := len(s)
 	if n == 0 {
 		return 0
@@ -77,9 +79,9 @@ func (s Sum) value() float64 {
 
 // mean also divides the remainder of the first division, so that the mean of n equal numbers is that number.
 func (s Sum) mean(n float64) float64 {
-	high := s.value()
+	high := s.Value()
 	rest := append(Sum(nil), s...)
-	rest.add(-high)
+	rest.Add(-high)
 	m := high / n
-	return m + (math.FMA(-m, n, high)+rest.value())/n
+	return m + (math.FMA(-m, n, high)+rest.Value())/n
 }

@@ -139,7 +139,7 @@ func (t *Totals) Wilson(level float64) (Interval, error) {
 		err = cmp.Or(err, ErrNotBinary)
 	}
 	n := float64(t.Runs.N)
-	return wilson(t.Runs.Sum.value()/n, n, tail), err
+	return wilson(t.Runs.Sum.Value()/n, n, tail), err
 }
 
 // ClusterWilson returns [Sample.ClusterWilson] for Cases, or for one of PassHatK and PassAtK.
