@@ -66,7 +66,7 @@ func (r *Result) Baseline(old *Baseline, mustPass []string) (*Baseline, error) {
 		return nil, fmt.Errorf("the must-pass case %q is unknown: use the name in the recordings", mustPass[i])
 	}
 	for _, metric := range r.metrics() {
-		s, _, err := r.sample(metric)
+		s, err := r.sample(metric)
 		if err != nil {
 			return nil, err
 		}

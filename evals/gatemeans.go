@@ -222,7 +222,7 @@ func (j *evaluation) worst(metric string, found func(kind, format string, args .
 	if !ok {
 		return nil
 	}
-	s, _, err := j.now.sample(metric)
+	s, err := j.now.sample(metric)
 	if s == nil {
 		found(KindMin, "no run has a score, min is %v", least)
 		return err

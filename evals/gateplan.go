@@ -54,7 +54,7 @@ func (g *Gate) Plan(base *Baseline, simulations int) (*GatePlan, error) {
 	names := slices.DeleteFunc(r.metrics(), func(name string) bool { return !g.includes(name) })
 	p := &GatePlan{Simulations: simulations, Metrics: map[string]metricPlan{}}
 	for _, name := range names {
-		s, _, err := r.sample(name)
+		s, err := r.sample(name)
 		if err != nil {
 			return nil, err
 		}

@@ -184,7 +184,7 @@ func (r *Result) summary(bootstrap *stats.Resampling) (*Summary, error) {
 		if !pairs && bootstrap == nil {
 			continue
 		}
-		s, _, err := r.sample(metric)
+		s, err := r.sample(metric)
 		m := f.Metrics[metric]
 		if s != nil && bootstrap != nil {
 			m.CI95.Bootstrap = known(ends(s.CaseMeans().Bootstrap(level, *bootstrap)))
@@ -200,27 +200,17 @@ func (r *Result) summary(bootstrap *stats.Resampling) (*Summary, error) {
 	return f, nil
 }
 
-func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
-	rows := r.values(func(row *Row) (float64, bool) {
-		value, scored := row.Scores.Get(metric)
-		failed := row.Errors.Has(metric)
-		switch {
-		case scored && failed:
-			m.Zeros++
-		case failed:
-			m.Errors++
-		case !scored:
-			m.Missing++
-		}
-		return value, scored
-	})
-	m.N = len(rows)
-	if len(rows) > 0 {
-		if s, err = stats.New(rows); err != nil {
-			err = fmt.Errorf("metric %q: %w", metric, err)
-		}
+// sample returns the scores of a metric; nil if there are none.
+func (r *Result) sample(metric string) (*stats.Sample, error) {
+	rows := r.values(scoreOf(metric))
+	if len(rows) == 0 {
+		return nil, nil
 	}
-	return s, m, err
+	s, err := stats.New(rows)
+	if err != nil {
+		return nil, fmt.Errorf("metric %q: %w", metric, err)
+	}
+	return s, nil
 }
 
 // compute sets the statistics of totals.
