@@ -12,17 +12,17 @@ import (
 // counts are the counts of a tally.
 type counts struct {
 	Rows, Runs int // rows, and those of them that are runs
-	// Resources are those of the runs, by measure.
-	Resources []resourceSum
-	Graders   llm.Usage
+	// Resources are those of the runs, by measure; nil if they have none.
+	Resources []resourceSum `json:",omitempty"`
+	Graders   llm.Usage     `json:",omitzero"`
 	// Wrong is the reason why the runs cannot be in one result; empty if they can.
-	Wrong string
+	Wrong string `json:",omitzero"`
 }
 
 // resourceSum is the usage of a resource by the runs that report it.
 type resourceSum struct {
-	N   int
-	Sum stats.Sum
+	N   int       `json:",omitzero"`
+	Sum stats.Sum `json:",omitempty"`
 }
 
 func (c *counts) merge(o *counts) {
@@ -30,7 +30,7 @@ func (c *counts) merge(o *counts) {
 	c.Runs += o.Runs
 	c.Graders = c.Graders.Add(o.Graders)
 	c.Wrong = cmp.Or(c.Wrong, o.Wrong)
-	if c.Resources == nil {
+	if c.Resources == nil && o.Resources != nil {
 		c.Resources = make([]resourceSum, len(measures))
 	}
 	for i, r := range o.Resources {
@@ -45,11 +45,11 @@ type CaseTally struct {
 
 	Case, Cluster string
 	Metrics       map[string]*caseMetric
-	Epochs        []uint64 // a bit for each recorded epoch, 64 in each number
+	Epochs        []uint64 `json:",omitempty"` // a bit for each recorded epoch, 64 in each number
 }
 
 type caseMetric struct {
-	Errors, Zeros int // as in Metric
+	Errors, Zeros int `json:",omitzero"` // as in Metric
 	stats.CaseTotals
 }
 
@@ -61,7 +61,6 @@ func (c *CaseTally) Add(row *Row) {
 	cluster := cmp.Or(row.Cluster, row.Case)
 	if c.Rows == 0 {
 		c.Case, c.Cluster, c.Metrics = row.Case, cluster, map[string]*caseMetric{}
-		c.Resources = make([]resourceSum, len(measures))
 	}
 	c.join(cluster)
 	c.Rows++
@@ -80,6 +79,9 @@ func (c *CaseTally) Add(row *Row) {
 	}
 	for i, m := range measures {
 		if v, ok := m.of(row); ok {
+			if c.Resources == nil {
+				c.Resources = make([]resourceSum, len(measures))
+			}
 			c.Resources[i].N++
 			c.Resources[i].Sum.Add(v)
 		}
@@ -155,7 +157,7 @@ type Tally struct {
 }
 
 type metricTotals struct {
-	Errors, Zeros int // as in Metric
+	Errors, Zeros int `json:",omitzero"` // as in Metric
 	stats.Totals
 }
 

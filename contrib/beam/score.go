@@ -26,6 +26,16 @@ import (
 // The program that builds a pipeline, which its workers run too, calls it before beam.Init.
 func Register() {
 	beam.RegisterCoder(reflect.TypeFor[part](), part.encode, decodePart)
+	beam.RegisterCoder(reflect.TypeFor[evals.CaseTally](), encodeCase, decodeCase)
+	beam.RegisterCoder(reflect.TypeFor[sums](), encodeSums, decodeSums)
+	beam.RegisterDoFn(reflect.TypeFor[tallier]())
+	beam.RegisterFunction(joinSums)
+	beam.RegisterDoFn(mergeCase)
+	beam.RegisterDoFn(reflect.TypeFor[clusterAdder]())
+	beam.RegisterDoFn(findCopies)
+	beam.RegisterDoFn(nothingSummed)
+	beam.RegisterDoFn(dueSummed)
+	beam.RegisterDoFn(summary)
 	beam.RegisterDoFn(reflect.TypeFor[scorer]())
 	beam.RegisterDoFn(reflect.TypeFor[writer]())
 	beam.RegisterFunction(join)
@@ -54,10 +64,14 @@ type scorer struct {
 // Setup reads the suite, once a worker.
 func (f *scorer) Setup() error {
 	s, err := f.Suite.parse()
-	if err == nil {
-		f.options = s.Options
+	if err != nil {
+		return err
 	}
-	return err
+	if s.DatasetFile != "" {
+		return fmt.Errorf("%s: dataset: a pipeline does not read datasets: use looptape eval score", f.Suite.Name)
+	}
+	f.options = s.Options
+	return nil
 }
 
 // ProcessElement scores the file of this name.

@@ -9,11 +9,11 @@ import (
 // values, do not depend on their order, and are exact. The zero value is that of no values.
 type Moments struct {
 	N                 int
-	Sum, Abs, Squares Sum // of the values, their absolute values and their squares
+	Sum, Abs, Squares Sum `json:",omitempty"` // of the values, their absolute values and their squares
 
 	// Of clusters with n values of the sum S: their number, and the sums of S², nS and n².
-	Clusters                          int
-	ClusterSquares, ClusterSums, Size Sum
+	Clusters                          int `json:",omitzero"`
+	ClusterSquares, ClusterSums, Size Sum `json:",omitempty"`
 }
 
 // add adds a value.

@@ -8,9 +8,9 @@ import (
 // CaseTotals are what the statistics need of the scores of a case, in any order and in any parts.
 type CaseTotals struct {
 	Values    Moments
-	Successes int  // values of 1
-	NotBinary bool // a value is not 0 or 1
-	NotRate   bool // a value is not from 0 to 1
+	Successes int  `json:",omitzero"` // values of 1
+	NotBinary bool `json:",omitzero"` // a value is not 0 or 1
+	NotRate   bool `json:",omitzero"` // a value is not from 0 to 1
 }
 
 // Add adds the score of a run.

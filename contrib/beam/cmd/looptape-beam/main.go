@@ -1,7 +1,7 @@
 // Command looptape-beam scores recorded runs as a pipeline of Apache Beam, and writes what
-// `looptape eval score -o` writes of the same files:
+// `looptape eval score -o` writes of the same files, or their statistics:
 //
-//	looptape-beam -o OUT [flags of Beam] FILE…
+//	looptape-beam [-o OUT] [-summary OUT] [flags of Beam] FILE…
 //
 // The files are recordings, or a single suite file, named as on the command line of
 // looptape or with a scheme of Beam, such as gs://. Without the flag -runner it runs in
@@ -23,31 +23,46 @@ import (
 )
 
 func main() {
-	out, programs := ownFlags(flag.CommandLine)
+	o := ownFlags(flag.CommandLine)
 	flag.Parse()
 	evalbeam.Register()
 	beam.Init()
-	if err := run(context.Background(), *out, *programs, flag.Args()); err != nil {
+	if err := run(context.Background(), o, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "looptape-beam:", err)
 		os.Exit(2)
 	}
 }
 
-// ownFlags gives a set of flags those of this command; Beam's are flags of the process.
-func ownFlags(f *flag.FlagSet) (out *string, programs *bool) {
-	return f.String("o", "", "the `file` to write runs and scores to"), f.Bool("allow-programs", false, "start the programs that the suite names")
+type options struct {
+	out, summary string
+	programs     bool
 }
 
-func run(ctx context.Context, out string, programs bool, names []string) error {
-	if out == "" || len(names) == 0 {
-		return errors.New("usage: looptape-beam -o OUT [flags of Beam] FILE…")
+// ownFlags gives a set of flags those of this command; Beam's are flags of the process.
+func ownFlags(f *flag.FlagSet) *options {
+	var o options
+	f.StringVar(&o.out, "o", "", "the `file` to write runs and scores to")
+	f.StringVar(&o.summary, "summary", "", "the `file` to write the statistics to, as JSON")
+	f.BoolVar(&o.programs, "allow-programs", false, "start the programs that the suite names")
+	return &o
+}
+
+func run(ctx context.Context, o *options, names []string) error {
+	if o.out == "" && o.summary == "" || len(names) == 0 {
+		return errors.New("usage: looptape-beam [-o OUT] [-summary OUT] [flags of Beam] FILE…")
 	}
 	suite, files, err := evalbeam.Open(ctx, names)
 	if err != nil {
 		return err
 	}
-	suite.AllowPrograms = programs
+	suite.AllowPrograms = o.programs
 	p, s := beam.NewPipelineWithRoot()
-	evalbeam.Write(s, out, evalbeam.Score(s, suite, beam.CreateList(s, files)))
+	list := beam.CreateList(s, files)
+	if o.out != "" {
+		evalbeam.Write(s, o.out, evalbeam.Score(s, suite, list))
+	}
+	if o.summary != "" {
+		evalbeam.Write(s, o.summary, evalbeam.Summarize(s, suite, list))
+	}
 	return beamx.Run(ctx, p)
 }

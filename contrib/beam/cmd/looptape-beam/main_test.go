@@ -40,13 +40,13 @@ func TestDocumentedFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := flag.NewFlagSet("looptape-beam", flag.ContinueOnError)
-	out, _ := ownFlags(flags)
+	o := ownFlags(flags)
 	flag.CommandLine.VisitAll(func(f *flag.Flag) { flags.Var(texts{}, f.Name, f.Usage) })
 	commands := regexp.MustCompile(`(?m)^looptape-beam (?:.*\\\n)*.*`).FindAllString(string(page), -1)
 	for _, c := range commands {
 		args := strings.Fields(strings.ReplaceAll(c, "\\\n", " "))[1:]
-		if err := flags.Parse(args); err != nil || *out == "" || flags.NArg() == 0 {
-			t.Errorf("%s\nerror %v, -o %q, %d files", c, err, *out, flags.NArg())
+		if err := flags.Parse(args); err != nil || o.out+o.summary == "" || flags.NArg() == 0 {
+			t.Errorf("%s\nerror %v, -o %q, %d files", c, err, o.out, flags.NArg())
 		}
 	}
 	if len(commands) < 3 {
