@@ -2,8 +2,8 @@
 // With any runner and any bundles the result is, byte for byte, the score file that
 // `looptape eval score -o` writes for the same files.
 //
-// One worker scores a file; several files are scored concurrently. One worker merges the rows of all
-// runs and holds them in memory, some hundred bytes per run. Beam opens the files: the
+// One worker scores a file; several files are scored concurrently. For Score, one worker merges the rows of all
+// runs and holds them in memory, some hundred bytes per run. Summarize computes only the statistics. Beam opens the files: the
 // filesystems that the program imports define the names. Package evals computes the statistics and
 // decisions.
 package evalbeam
