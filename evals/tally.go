@@ -60,7 +60,7 @@ const maxEpochs = 1 << 16
 func (c *CaseTally) Add(row *Row) {
 	cluster := cmp.Or(row.Cluster, row.Case)
 	if c.Rows == 0 {
-		c.Case, c.Cluster, c.Metrics = row.Case, cluster, map[string]*caseMetric{}
+		c.Case, c.Cluster = row.Case, cluster
 	}
 	c.join(cluster)
 	c.Rows++
@@ -92,6 +92,9 @@ func (c *CaseTally) Add(row *Row) {
 }
 
 func (c *CaseTally) metric(name string) *caseMetric {
+	if c.Metrics == nil {
+		c.Metrics = map[string]*caseMetric{}
+	}
 	if c.Metrics[name] == nil {
 		c.Metrics[name] = &caseMetric{}
 	}
@@ -134,7 +137,7 @@ func (c *CaseTally) Merge(o *CaseTally) {
 		return
 	}
 	if c.Rows == 0 {
-		c.Case, c.Cluster, c.Metrics = o.Case, o.Cluster, map[string]*caseMetric{}
+		c.Case, c.Cluster = o.Case, o.Cluster
 	}
 	c.join(o.Cluster)
 	c.merge(&o.counts)
@@ -167,6 +170,9 @@ func (t *Tally) AddCase(c *CaseTally) {
 	t.Cases++
 	t.MostRuns = max(t.MostRuns, c.Rows)
 	for name, more := range c.Metrics {
+		if more.Values.N+more.Errors == 0 {
+			continue // of another case
+		}
 		m := t.metric(name)
 		m.Errors += more.Errors
 		m.Zeros += more.Zeros
@@ -197,6 +203,9 @@ func (t *Tally) addTally(o *Tally, add func(t, o *stats.Totals)) {
 	t.Cases += o.Cases
 	t.MostRuns = max(t.MostRuns, o.MostRuns)
 	for name, more := range o.Metrics {
+		if more.Runs.N+more.Errors == 0 {
+			continue // of another cluster
+		}
 		m := t.metric(name)
 		m.Errors += more.Errors
 		m.Zeros += more.Zeros
@@ -226,34 +235,54 @@ func (t *Tally) Summary() (*Summary, error) {
 	return f, nil
 }
 
+// reset removes all rows, and keeps the memory of the metrics.
+func (c *CaseTally) reset() {
+	*c = CaseTally{Metrics: c.Metrics}
+	for _, m := range c.Metrics {
+		m.Errors, m.Zeros = 0, 0
+		m.Reset()
+	}
+}
+
+// reset removes all cases, and keeps the memory of the metrics.
+func (t *Tally) reset() {
+	*t = Tally{Metrics: t.Metrics}
+	for _, m := range t.Metrics {
+		m.Errors, m.Zeros = 0, 0
+		m.Reset()
+	}
+}
+
 // tally returns the tally of the rows.
 func (r *Result) tally() *Tally {
-	named := map[string]bool{} // clusters whose cases may be anywhere
+	named := map[string]*Tally{} // clusters whose cases may be anywhere
 	for row := range r.Rows.All() {
-		if row.Cluster != "" {
-			named[row.Cluster] = true
+		if row.Cluster != "" && named[row.Cluster] == nil {
+			named[row.Cluster] = &Tally{}
 		}
 	}
-	all, clusters := &Tally{}, map[string]*Tally{}
-	for runs := range r.Cases() {
-		var c CaseTally
-		for i := range runs {
-			c.Add(&runs[i])
-		}
-		switch {
-		case !named[c.Cluster]:
-			one := &Tally{}
+	var all, one Tally
+	var c CaseTally
+	end := func() {
+		if of := named[c.Cluster]; of != nil {
+			of.AddCase(&c)
+		} else if c.Rows > 0 {
 			one.AddCase(&c)
-			all.AddCluster(one)
-		case clusters[c.Cluster] == nil:
-			clusters[c.Cluster] = &Tally{}
-			fallthrough
-		default:
-			clusters[c.Cluster].AddCase(&c)
+			all.AddCluster(&one)
+			one.reset()
 		}
+		c.reset()
 	}
-	for _, c := range clusters {
-		all.AddCluster(c)
+	var row Row
+	for row = range r.Rows.All() {
+		if row.Case != c.Case {
+			end()
+		}
+		c.Add(&row)
 	}
-	return all
+	end()
+	for _, of := range named {
+		all.AddCluster(of)
+	}
+	return &all
 }

@@ -23,6 +23,12 @@ func (c *CaseTotals) Add(x float64) {
 	c.NotRate = c.NotRate || !(x >= 0 && x <= 1)
 }
 
+// Reset removes all runs, and keeps the memory.
+func (c *CaseTotals) Reset() {
+	c.Values.reset()
+	*c = CaseTotals{Values: c.Values}
+}
+
 // Merge adds other runs of the case.
 func (c *CaseTotals) Merge(o *CaseTotals) {
 	c.Values.merge(&o.Values)
@@ -101,8 +107,8 @@ func (t *Totals) addTotals(o *Totals, add func(t, o *Moments)) {
 // reset removes all values, and keeps the memory.
 func (m *Moments) reset() { *m = Moments{Sum: m.Sum[:0], Abs: m.Abs[:0], Squares: m.Squares[:0]} }
 
-// reset removes all cases, and keeps the memory.
-func (t *Totals) reset() {
+// Reset removes all cases, and keeps the memory.
+func (t *Totals) Reset() {
 	hat, at := t.PassHatK[:cap(t.PassHatK)], t.PassAtK[:cap(t.PassAtK)]
 	for i := range hat {
 		hat[i].reset()
@@ -118,13 +124,12 @@ func (s *Sample) Totals() *Totals {
 	var all, cluster Totals
 	var c CaseTotals
 	for _, rows := range s.clusters {
-		cluster.reset()
+		cluster.Reset()
 		for i, r := range rows {
 			c.Add(r.Value)
 			if i+1 == len(rows) || rows[i+1].Case != r.Case {
 				cluster.AddCase(&c)
-				c.Values.reset()
-				c = CaseTotals{Values: c.Values}
+				c.Reset()
 			}
 		}
 		all.AddCluster(&cluster)
