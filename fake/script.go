@@ -149,7 +149,7 @@ func (s *Script) YAML() ([]byte, error) {
 	if err := errors.Join(enc.Encode(n), enc.Close()); err != nil {
 		return nil, fmt.Errorf("fake: write the script %q: %w", s.Name, err)
 	}
-	return visible.Quoted(b.Bytes()), nil // the writer puts such strings into double quotes
+	return visible.QuotedYAML(b.Bytes()), nil // the writer puts such strings into double quotes
 }
 
 // quoteCommands puts strings with commands for a CI system into double quotes, in which they are escaped.

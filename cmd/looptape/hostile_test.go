@@ -24,7 +24,7 @@ import (
 
 // hostile is text that controls terminals, CI systems, spreadsheets, pages and Markdown. It starts where
 // the line starts, and so do its commands.
-const hostile = "::error::evil\u202e\x1b[2J\u009b ##[group]x ##vso[task.x]y @evil [evil](www.evil.example) \"' `evil` </script><img src=evil> | #1 =evil\u2066\n::warning::evil\r::notice::evil\u2028::debug::evil"
+const hostile = "::error::evil\u202e\u200b\u00ad\U000e0061\x1b[2J\u009b ##[group]x ##vso[task.x]y @evil [evil](www.evil.example) \"' `evil` </script><img src=evil> | #1 =evil\u2066\n::warning::evil\r::notice::evil\u2028::debug::evil"
 
 // hostileURL is what a name of a file cannot contain.
 const hostileURL = " https://evil.example mailto:evil@evil.example"
@@ -48,8 +48,12 @@ func TestHostileText(t *testing.T) {
 	}
 	hostileName := strings.ReplaceAll(hostile, "/", "|")
 	for _, f := range archive.Files {
-		text := strings.ReplaceAll(string(f.Data), "TEXT", string(visible.Quoted(quoted)))
-		if err := os.WriteFile(strings.ReplaceAll(f.Name, "NAME", hostileName), []byte(text), 0o700); err != nil {
+		text := visible.Quoted(quoted)
+		if filepath.Ext(f.Name) == ".yaml" {
+			text = visible.QuotedYAML(quoted)
+		}
+		text = bytes.ReplaceAll(f.Data, []byte("TEXT"), text)
+		if err := os.WriteFile(strings.ReplaceAll(f.Name, "NAME", hostileName), text, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,47 +6,89 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"iter"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Hidden reports whether a character controls a terminal or the direction of text, or ends a line in
-// some programs only. A tab and a line feed are not hidden. The bidirectional ones are those of
-// Unicode's annex 9, section 2.
+// Hidden reports whether a character controls a terminal or the direction of text, has no width, or ends a
+// line in some programs only. A tab and a line feed are not hidden. The bidirectional ones are those of
+// Unicode's annex 9, section 2. See [HasHidden] for the joiners in emoji.
 func Hidden(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
 	}
 	switch {
-	case unicode.IsControl(r), r == '\u2028', r == '\u2029', r == '\ufeff':
+	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
 		return true
+	case r == '\u00ad', '\u200b' <= r && r <= joiner, r == '\u2060', r == '\ufeff', 0xe0000 <= r && r <= 0xe007f:
+		return true // of no width
 	}
 	return unicode.Is(unicode.Bidi_Control, r)
+}
+
+// joiner makes one emoji of two.
+const joiner = '\u200d'
+
+// HasHidden reports whether text has a hidden character, apart from joiners between emoji.
+func HasHidden(text string) bool {
+	for range hidden(text) {
+		return true
+	}
+	return false
+}
+
+// hidden returns the hidden characters of text and their positions.
+func hidden(text string) iter.Seq2[int, rune] {
+	return func(yield func(int, rune) bool) {
+		var before rune // without the sign that asks for an emoji
+		for at, r := range text {
+			if Hidden(r) {
+				after, _ := utf8.DecodeRuneInString(text[at+utf8.RuneLen(r):])
+				if !(r == joiner && isEmoji(before) && isEmoji(after)) && !yield(at, r) {
+					return
+				}
+			}
+			if r != '\ufe0f' {
+				before = r
+			}
+		}
+	}
+}
+
+// isEmoji reports whether a character can be part of an emoji: a symbol, an arrow or a tone of skin.
+func isEmoji(r rune) bool {
+	return unicode.Is(unicode.So, r) && r != utf8.RuneError || r == '\u2194' || 0x1f3fb <= r && r <= 0x1f3ff
 }
 
 // Escaped returns text with each hidden character as an escape of Go, such as \x1b. The text is one line:
 // a line feed is escaped too.
 func Escaped(text string) string {
-	return escaped(text, func(r rune) bool { return r == '\n' || Hidden(r) })
+	return strings.ReplaceAll(escaped(text, escapeGo), "\n", `\n`)
 }
 
-func escaped(text string, hidden func(rune) bool) string {
-	if !strings.ContainsFunc(text, hidden) {
+// escaped returns text with an escape in place of each hidden character.
+func escaped(text string, escape func(rune) string) string {
+	var b strings.Builder
+	from := 0
+	for at, r := range hidden(text) {
+		b.WriteString(text[from:at])
+		b.WriteString(escape(r))
+		from = at + utf8.RuneLen(r)
+	}
+	if from == 0 {
 		return text
 	}
-	var b strings.Builder
-	for _, r := range text {
-		if hidden(r) {
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return b.String() + text[from:]
+}
+
+func escapeGo(r rune) string {
+	quoted := strconv.QuoteRuneToASCII(r)
+	return quoted[1 : len(quoted)-1]
 }
 
 // command is what a CI system obeys in a line of a log: `::` at its beginning and `##[` anywhere (GitHub
@@ -57,8 +99,7 @@ var command = regexp.MustCompile(`(?m)^([\s\v\p{Z}]*)(::)|(#)(#(?:vso|teamcity)?
 // A carriage return before a line feed stays as it is.
 func Text(text []byte) []byte {
 	if bytes.ContainsFunc(text, Hidden) {
-		lines := strings.ReplaceAll(string(text), "\r\n", "\n")
-		text = []byte(escaped(lines, Hidden))
+		text = []byte(escaped(strings.ReplaceAll(string(text), "\r\n", "\n"), escapeGo))
 	}
 	return Commands(text)
 }
@@ -99,22 +140,38 @@ var quotedCommand = regexp.MustCompile(`#(#(?:vso|teamcity)?\[)`)
 // IsCommand reports whether text has a command for a CI system.
 func IsCommand(text string) bool { return command.MatchString(text) }
 
-// Quoted returns JSON of the same meaning, or YAML with hidden characters and commands in double quotes only,
-// in which they are escaped. A carriage return stays as it is.
+// Quoted returns JSON of the same meaning, in which hidden characters and commands are escaped. A carriage
+// return stays as it is.
 func Quoted(text []byte) []byte {
+	return quoted(text, func(r rune) string {
+		if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
+			return fmt.Sprintf(`\u%04x\u%04x`, high, low)
+		}
+		return fmt.Sprintf(`\u%04x`, r)
+	})
+}
+
+// QuotedYAML does the same with YAML that has hidden characters and commands in double quotes only.
+func QuotedYAML(text []byte) []byte {
+	return quoted(text, func(r rune) string {
+		if r > 0xffff {
+			return fmt.Sprintf(`\U%08x`, r)
+		}
+		return fmt.Sprintf(`\u%04x`, r)
+	})
+}
+
+func quoted(text []byte, escape func(rune) string) []byte {
 	if bytes.Contains(text, []byte("##")) {
 		text = quotedCommand.ReplaceAll(text, []byte(`\u0023$1`))
 	}
 	if !bytes.ContainsFunc(text, Hidden) {
 		return text
 	}
-	var b bytes.Buffer
-	for _, r := range string(text) {
-		if Hidden(r) && r != '\r' {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
+	return []byte(escaped(string(text), func(r rune) string {
+		if r == '\r' {
+			return "\r"
 		}
-	}
-	return b.Bytes()
+		return escape(r)
+	}))
 }

@@ -11,16 +11,20 @@ import (
 // Text that has an effect where it is printed, and what is printed instead.
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\tb\nc\r\n":              "a\tb\nc\n",
-		"\x1b[2Jcleared":           `\x1b[2Jcleared`,
-		"over\rwritten":            `over\rwritten`,
-		"C1: \u009b31m":            `C1: \u009b31m`,
-		"\u202ereversed\u2066":     `\u202ereversed\u2066`,
-		"Grüße 👩\u200d💻 שלום":      "Grüße 👩\u200d💻 שלום",
-		"::error::x":               `\::error::x`,
-		"a\n \t::set-env name=x::": "a\n \t\\::set-env name=x::",
-		"std::string":              "std::string",
-		"see ##[error]x":           `see #\#[error]x`,
+		"a\tb\nc\r\n":                               "a\tb\nc\n",
+		"\x1b[2Jcleared":                            `\x1b[2Jcleared`,
+		"over\rwritten":                             `over\rwritten`,
+		"C1: \u009b31m":                             `C1: \u009b31m`,
+		"\u202ereversed\u2066":                      `\u202ereversed\u2066`,
+		"Grüße 👩\u200d💻 שלום":                       "Grüße 👩\u200d💻 שלום",
+		"a\u200bb\u200c\u2060\u00ad":                `a\u200bb\u200c\u2060\u00ad`,
+		"\U000e0061 a\u200d 👩\u200d":                `\U000e0061 a\u200d 👩\u200d`,
+		"👩🏽\u200d❤\ufe0f\u200d👨":                    "👩🏽\u200d❤\ufe0f\u200d👨",
+		"\u200d👩 a\u200d👩":                          `\u200d👩 a\u200d👩`,
+		"::error::x":                                `\::error::x`,
+		"a\n \t::set-env name=x::":                  "a\n \t\\::set-env name=x::",
+		"std::string":                               "std::string",
+		"see ##[error]x":                            `see #\#[error]x`,
 		"##vso[task.x] ##teamcity[y] ## Title ###[": `#\#vso[task.x] #\#teamcity[y] ## Title ##\#[`,
 	} {
 		if got := string(visible.Text([]byte(text))); got != want {
@@ -37,7 +41,7 @@ func TestText(t *testing.T) {
 
 // JSON keeps its meaning and has none of it.
 func TestJSON(t *testing.T) {
-	const value = "\u202e ##[x] \u009b ### \u2028 #"
+	const value = "\u202e ##[x] \u009b ### \u2028 # \u200b \U000e0061"
 	text, err := json.Marshal(map[string]string{"##[": value})
 	if err != nil {
 		t.Fatal(err)

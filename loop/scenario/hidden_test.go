@@ -9,11 +9,11 @@ import (
 	"github.com/looptape/looptape/loop/scenario"
 )
 
-// A scenario of messages with characters that control a terminal or the direction of text has none of
+// A scenario of messages with characters that control a terminal or the direction of text, or have no width, has none of
 // them, and the same messages.
 func TestHiddenCharacters(t *testing.T) {
 	for _, text := range []string{
-		"a\u202eb", "\u2066", "\x1b[2J", "\u0085 \u2028\u2029", "\ufeffx", "plain\nlines\u200f\n", "  \u202d", "- \u061c", "\u202e: x", "\u009b31m",
+		"a\u202eb", "\u2066", "\x1b[2J", "\u0085 \u2028\u2029", "\ufeffx", "plain\nlines\u200f\n", "  \u202d", "- \u061c", "\u202e: x", "\u009b31m", "a\u200bb\u00ad", "\U000e0061x", "- \u2060",
 	} {
 		messages := []llm.Message{
 			llm.User(text), llm.Assistant(llm.ToolCall{ID: "c1", Name: "find", Arguments: `{"q":"` + "\u202e" + `"}`}),

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
@@ -163,7 +162,7 @@ func brokenWords(text string, width int) string {
 func Visible(row []string) []string {
 	out := slices.Clone(row)
 	for i, cell := range row {
-		if strings.ContainsFunc(cell, func(r rune) bool { return unicode.IsControl(r) || visible.Hidden(r) }) {
+		if strings.ContainsAny(cell, "\n\t") || visible.HasHidden(cell) {
 			out[i] = strconv.Quote(cell)
 		}
 	}
