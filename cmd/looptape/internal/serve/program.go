@@ -107,7 +107,7 @@ func (c *command) serve(h http.Handler, p program) (failed, err error) {
 	}
 	s := newServer(h, w.Log())
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(netutil.LimitListener(l, maxConnections)) }()
+	go func() { served <- s.Serve(limitedListener{netutil.LimitListener(l, maxConnections)}) }()
 	host, port, _ := net.SplitHostPort(l.Addr().String()) // the address of a TCP listener has both
 	if net.ParseIP(host).IsUnspecified() {
 		host = "127.0.0.1" // reachable from this machine without a proxy
