@@ -29,13 +29,20 @@ func (c *counts) merge(o *counts) {
 	c.Rows += o.Rows
 	c.Runs += o.Runs
 	c.Graders = c.Graders.Add(o.Graders)
-	c.Wrong = cmp.Or(c.Wrong, o.Wrong)
+	c.isWrong(o.Wrong)
 	if c.Resources == nil && o.Resources != nil {
 		c.Resources = make([]resourceSum, len(measures))
 	}
 	for i, r := range o.Resources {
 		c.Resources[i].N += r.N
 		c.Resources[i].Sum.AddAll(r.Sum)
+	}
+}
+
+// isWrong keeps the first reason in alphabetical order, so that the order of the runs does not matter.
+func (c *counts) isWrong(reason string) {
+	if c.Wrong == "" || reason != "" && reason < c.Wrong {
+		c.Wrong = reason
 	}
 }
 
@@ -102,8 +109,8 @@ func (c *CaseTally) metric(name string) *caseMetric {
 }
 
 func (c *CaseTally) join(cluster string) {
-	if cluster != c.Cluster && c.Wrong == "" {
-		c.Wrong = fmt.Sprintf("case %q is in the clusters %q and %q: give it one", c.Case, min(c.Cluster, cluster), max(c.Cluster, cluster))
+	if cluster != c.Cluster {
+		c.isWrong(fmt.Sprintf("case %q is in the clusters %q and %q: give it one", c.Case, min(c.Cluster, cluster), max(c.Cluster, cluster)))
 	}
 }
 
@@ -113,7 +120,7 @@ func (c *CaseTally) AddEpoch(epoch int) {
 	case epoch < 0:
 		return
 	case epoch >= maxEpochs:
-		c.Wrong = cmp.Or(c.Wrong, fmt.Sprintf("case %q has the epoch %d: the largest one is %d", c.Case, epoch, maxEpochs-1))
+		c.isWrong(fmt.Sprintf("case %q has the epoch %d: the largest one is %d", c.Case, epoch, maxEpochs-1))
 		return
 	}
 	bits := make([]uint64, epoch/64+1)
@@ -125,7 +132,7 @@ func (c *CaseTally) addEpochs(bits []uint64) {
 	c.Epochs = append(c.Epochs, make([]uint64, max(0, len(bits)-len(c.Epochs)))...)
 	for i, b := range bits {
 		if c.Epochs[i]&b != 0 {
-			c.Wrong = cmp.Or(c.Wrong, fmt.Sprintf("two runs of case %q have the same epoch: pass each run once, number the runs of a case, and score different benchmarks separately", c.Case))
+			c.isWrong(fmt.Sprintf("two runs of case %q have the same epoch: pass each run once, number the runs of a case, and score different benchmarks separately", c.Case))
 		}
 		c.Epochs[i] |= b
 	}

@@ -103,6 +103,23 @@ func oneJSON(t tb, value any) []byte {
 	return text
 }
 
+// TestTallyWrongTwice checks that the error does not depend on the order of the cases.
+func TestTallyWrongTwice(t *testing.T) {
+	const want = `case "a" is in the clusters "x" and "y": give it one`
+	for _, order := range []string{"ab", "ba"} {
+		var all evals.Tally
+		for _, name := range order {
+			var c evals.CaseTally
+			c.Add(&evals.Row{Case: string(name), Cluster: "x"})
+			c.Add(&evals.Row{Case: string(name), Epoch: 1, Cluster: "y"})
+			all.AddCase(&c)
+		}
+		if _, err := all.Summary(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // TestTallyWrong checks that runs which cannot be in one result are an error, whichever part comes first.
 func TestTallyWrong(t *testing.T) {
 	row := func(epoch int, cluster string) evals.Row { return evals.Row{Case: "a", Epoch: epoch, Cluster: cluster} }
