@@ -309,6 +309,31 @@ func TestAL55AL56GuardrailOrder(t *testing.T) {
 	same(t, "the guardrails", append(step, step...), got)
 }
 
+// AL-57: a response halts the run only if it fails a guardrail with a tripwire. The first such
+// guardrail ends the checks, and its reason, which may be empty, is the final text.
+func TestAL57Halt(t *testing.T) {
+	result := func(pass, tripwire bool, reason string) middleware.GuardrailResult {
+		return middleware.GuardrailResult{Pass: pass, Tripwire: tripwire, Reason: reason}
+	}
+	ignored := []middleware.GuardrailResult{result(false, false, "noted"), result(true, true, "passed"), result(true, false, "")}
+	for want, results := range map[string][]middleware.GuardrailResult{
+		`done "x" 3`:           ignored,
+		`guardrail "secret" 4`: append(slices.Clone(ignored), result(false, true, "secret"), result(false, true, "second")),
+		`guardrail "" 1`:       {result(false, true, ""), result(false, true, "second")},
+	} {
+		var rails []middleware.Guardrail
+		checked := 0
+		for _, r := range results {
+			rails = append(rails, middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+				checked++
+				return r, nil
+			}})
+		}
+		w := newWorld(t, says("x")).agent(agentloop.Config{Guardrails: rails})
+		same(t, "the run", want, fmt.Sprintf("%s %q %d", w.run("go").Reason, w.last().FinalText, checked))
+	}
+}
+
 // AL-47: a tool that exceeds its timeout is reported as failed. Stop does not reach the
 // tool.
 func TestAL47Timeout(t *testing.T) {

@@ -104,6 +104,9 @@ func TestAL63AL64Decisions(t *testing.T) {
 		res := w.run("go")
 		same(t, "the call", want, fmt.Sprintf("%s: %s", res.Reason, callOf(w)))
 	}
+	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{})
+	w.run("go")
+	same(t, "the call of an agent without a policy", `"A" skipped=false error=<nil>`, callOf(w))
 }
 
 // It returns the id of the first call of the last run.

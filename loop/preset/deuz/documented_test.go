@@ -375,3 +375,52 @@ func TestProviderDZ59(t *testing.T) {
 		t.Errorf("the key is in a trace, a recording or an error, or these are empty: %s", all)
 	}
 }
+
+// DZ-13, DZ-15, DZ-17, DZ-18, DZ-24: the JSON of a result has a record of each step with its own
+// text, all its calls and all its results, and it has all pending calls.
+func TestRecordsDZ13(t *testing.T) {
+	client, err := loop.ClientTool("client", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := func(name string) loop.Tool {
+		return typed(t, name, func(context.Context, map[string]string) (string, error) { return "of " + name, nil })
+	}
+	first, last := calls("1", "a", "b"), calls("3", "client", "client")
+	first.Text, last.Text, last.Calls[1].ID = "one", "three", "4"
+	opts := deuz.Options{
+		Model:    &fake.Model{Responses: []fake.Response{first, calls("2", "b"), last}},
+		Messages: messages(), Loop: loop.Config{Tools: []loop.Tool{tool("a"), tool("b"), client}, MaxSteps: 5},
+	}
+	res, err := deuz.GenerateText(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type record struct{ ToolName, Result string }
+	type step struct {
+		StepType, Text         string
+		ToolCalls, ToolResults []record
+	}
+	var got struct {
+		Text      string
+		Steps     []step
+		ToolCalls []record
+	}
+	if err := json.Unmarshal(line, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := got
+	want.Text, want.ToolCalls = "three", []record{{"client", ""}, {"client", ""}}
+	want.Steps = []step{
+		{"initial", "one", []record{{"a", ""}, {"b", ""}}, []record{{"a", "of a"}, {"b", "of b"}}},
+		{"tool-result", "", []record{{"b", ""}}, []record{{"b", "of b"}}},
+		{"tool-result", "three", want.ToolCalls, []record{}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", line, diff)
+	}
+}

@@ -602,3 +602,23 @@ func TestThreadAfterSummary(t *testing.T) {
 		t.Errorf("kept %q", got)
 	}
 }
+
+// RA-13: the model gets all messages and tools in order, and the system prompt if there is one.
+func TestTurnRA13(t *testing.T) {
+	for _, system := range []string{"", "be brief"} {
+		b := newBench(t, text("done"))
+		a := b.agent(reactagent.Config{Config: loop.Config{System: system, Tools: []loop.Tool{tool("a"), tool("b")}}})
+		if !a.Run(t.Context(), []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")}, "", nil) {
+			t.Fatal("the run failed")
+		}
+		req := b.model.RecordedRequests()[0].Request
+		names := []string{}
+		for _, offered := range req.Tools {
+			names = append(names, offered.Name)
+		}
+		got := append(short(req.Messages), names...)
+		if diff := cmp.Diff([]string{"user: hi", "assistant: hello", "user: go", "a", "b"}, got); diff != "" || req.System.Text() != system {
+			t.Errorf("system %q, messages and tools (-want +got):\n%s", req.System.Text(), diff)
+		}
+	}
+}
