@@ -58,7 +58,7 @@ var (
 	presetPackages     = []string{"internal/jsonio", "internal/responsehook", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/store", "loop/uistream"}
 	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/openai/..."}
 	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec"}
-	evaluationPackages = []string{"internal/visible", "internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/plot", "internal/tabular", "internal/yamljson", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
+	evaluationPackages = []string{"internal/atomicfile", "internal/visible", "internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/plot", "internal/tabular", "internal/yamljson", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
 	evaluationModules  = []string{gonum, jsonschema, yaml}
 	examplePackages    = []string{"llm", "loop/...", "fake/...", "providers/..."}
 )
@@ -66,7 +66,7 @@ var (
 // table has a row for each package, and no other row. An import without a row fails the test.
 var table = []packageRule{
 	{
-		name: "internal/atomicfile", does: "writes files of users: the old or the new content is there, and no link is followed",
+		name: "internal/atomicfile", does: "writes files of users: the old or the new content is there, and no link is followed; refuses pipes as inputs",
 	},
 	{
 		name: "internal/access", does: "which requests a local server accepts: no web pages, only with the token",

@@ -53,7 +53,7 @@ func (s *Suite) evaluate(ctx context.Context, folder fs.FS) (*GateResult, error)
 		return nil, errors.New("the suite has no baseline: set baseline, and write it with looptape eval gate --update")
 	}
 	names, err := s.Match(folder)
-	if err = cmp.Or(err, s.ReadDataset(folder)); err != nil {
+	if err = cmp.Or(err, checkInput(folder, s.Baseline), s.ReadDataset(folder)); err != nil {
 		return nil, err
 	}
 	var inputs []Input

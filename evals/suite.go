@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/atomicfile"
 	"github.com/looptape/looptape/internal/suggest"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -78,16 +79,29 @@ func (s *Suite) Match(folder fs.FS) ([]string, error) {
 		if len(found) == 0 {
 			return nil, fmt.Errorf("runs: no file matches %s in the folder of the suite", pattern)
 		}
+		for _, name := range found {
+			if err := checkInput(folder, name); err != nil {
+				return nil, fmt.Errorf("runs: %w", err)
+			}
+		}
 		names = append(names, found...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
 }
 
+// checkInput returns an error for a file such as a named pipe.
+func checkInput(folder fs.FS, name string) error {
+	return atomicfile.CheckInput(name, func(name string) (fs.FileInfo, error) { return fs.Stat(folder, name) })
+}
+
 // ReadDataset reads the dataset, if the suite has one, for [ScoreFiles]. The folder is that of the suite.
 func (s *Suite) ReadDataset(folder fs.FS) error {
 	if s.DatasetFile == "" {
 		return nil
+	}
+	if err := checkInput(folder, s.DatasetFile); err != nil {
+		return fmt.Errorf("dataset: %w", err)
 	}
 	f, err := folder.Open(s.DatasetFile)
 	if err != nil {

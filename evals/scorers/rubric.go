@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/internal/atomicfile"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -269,6 +270,9 @@ func (s pairwiseSettings) locate(m *Maker) (_ settings, err error) {
 }
 
 func (s *pairwiseSettings) read(files fs.FS, name string) (err error) {
+	if err := atomicfile.CheckInput(name, func(name string) (fs.FileInfo, error) { return fs.Stat(files, name) }); err != nil {
+		return err
+	}
 	f, err := files.Open(name)
 	if err != nil {
 		return err

@@ -60,6 +60,16 @@ func check(path string) (fs.FileMode, error) {
 	return info.Mode(), regular("write", path, info)
 }
 
+// CheckInput returns an error for a file that stat finds and that is neither a regular file nor a folder,
+// such as a named pipe: opening it may never end.
+func CheckInput(path string, stat func(string) (fs.FileInfo, error)) error {
+	info, err := stat(path)
+	if err != nil || info.IsDir() {
+		return nil //nolint:nilerr // reading reports it
+	}
+	return regular("read", path, info)
+}
+
 func regular(op, path string, info fs.FileInfo) error {
 	kind := "not a regular file"
 	switch mode := info.Mode(); {
@@ -76,7 +86,11 @@ func regular(op, path string, info fs.FileInfo) error {
 	case mode&fs.ModeSocket != 0:
 		kind = "a socket"
 	}
-	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it is %s: name a regular file or a new one", kind)}
+	instead := "a regular file or a new one"
+	if op == "read" {
+		instead = "a regular file"
+	}
+	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it is %s: name %s", kind, instead)}
 }
 
 // Open opens a regular file for reading and writing. It does not follow a symbolic link at the end

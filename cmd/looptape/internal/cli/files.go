@@ -35,6 +35,9 @@ func (m *Meter) OpenRecording(name string) (found string, f io.ReadCloser, err e
 	f, err = m.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		journal := cassettes.JournalPath(name)
+		if failed := atomicfile.CheckInput(journal, os.Stat); failed != nil {
+			return name, nil, failed
+		}
 		if f, failed := m.Open(journal); failed == nil {
 			return journal, f, nil
 		}
@@ -85,6 +88,7 @@ func (w *World) Gather(names []string) (files []Recording, m *Meter, err error) 
 	add := func(name, folder string) {
 		if info, err := os.Stat(name); err == nil {
 			if folder != "" && !info.Mode().IsRegular() {
+				w.Warn("%s: skipped: it is not a regular file", name)
 				return
 			}
 			m.Size += info.Size()

@@ -16,6 +16,7 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/atomicfile"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
@@ -78,6 +79,14 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 	if g.suite && !g.trusted {
 		if err := noLinksOut(g.folder, filepath.Join(g.folder, s.Cassette+s.Scenario)); err != nil {
 			return nil, err
+		}
+	}
+	if g.suite {
+		name := filepath.Join(g.folder, s.Cassette+s.Scenario)
+		for _, name := range []string{name, cassettes.JournalPath(name)} {
+			if err := atomicfile.CheckInput(name, os.Stat); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if s.Scenario != "" {

@@ -76,6 +76,11 @@ func setOf(w *cli.World, names []string, rows *importer.Mapping, g graders, flag
 	for i, name := range set.names {
 		set.names[i] = filepath.Join(set.folder, name)
 	}
+	if s.Baseline != "" {
+		if err := atomicfile.CheckInput(filepath.Join(set.folder, s.Baseline), os.Stat); err != nil {
+			return nil, set.graders.close(fmt.Errorf("%s: baseline: %w", names[0], err))
+		}
+	}
 	if !flags.allow {
 		files := slices.Clone(set.names)
 		for _, name := range []string{s.DatasetFile, s.Baseline} {
