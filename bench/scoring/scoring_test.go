@@ -19,7 +19,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// BenchmarkScore scores generated traces with the given numbers of lines and of steps per run on
+// BenchmarkScore scores generated traces with the given numbers of lines and of steps per run, and generated rows, on
 // one core, and the τ-bench runs on all cores. It reports the best run: MB per second of processor
 // time and of real time, and peak-MB, the largest resident set of the process.
 func BenchmarkScore(b *testing.B) {
@@ -33,6 +33,34 @@ func BenchmarkScore(b *testing.B) {
 		b.Run(fmt.Sprintf("lines=%d/steps=%d", c.lines, c.steps), func(b *testing.B) {
 			suite, size := written(b, c.lines, c.steps)
 			measure(b, size, "GOMAXPROCS=1", looptape, "eval", "score", suite)
+		})
+	}
+	for _, c := range []struct {
+		name  string
+		count int
+		row   func(i int) string
+	}{
+		{"rows.jsonl", 250_000, func(i int) string {
+			return fmt.Sprintf(`{"case":"case-%d","epoch":%d,"score":%f,"model":"m","question":"What is the capital of country %d?","answer":"%s"}`,
+				i/4, i%4, float64(i*7919%1000)/1000, i/4, strings.Repeat("It is some city. ", 7))
+		}},
+		{"rows.csv", 1_000_000, func(i int) string { return fmt.Sprintf("case-%d,%d,%f", i/4, i%4, float64(i*7919%1000)/1000) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			text := []byte("case,epoch,score\n")
+			if c.name == "rows.jsonl" {
+				text = nil
+			}
+			for i := range c.count {
+				text = append(append(text, c.row(i)...), '\n')
+			}
+			name := filepath.Join(b.TempDir(), c.name)
+			if err := os.WriteFile(name, text, 0o600); err != nil {
+				b.Fatal(err)
+			}
+			size := int64(len(text))
+			text = nil // for the peak of the child
+			measure(b, size, "GOMAXPROCS=1", looptape, "eval", "score", "--case", "/case", "--epoch", "/epoch", "--score", "s=/score", name)
 		})
 	}
 	b.Run("tau-airline", func(b *testing.B) {
