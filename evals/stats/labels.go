@@ -57,7 +57,13 @@ func Kappa(counts [][]int, level float64) (kappa float64, ci Interval, err error
 		}
 	}
 	c := kappa - chance*(1-kappa)
-	se := math.Sqrt(max(0, diagonal+(1-kappa)*(1-kappa)*rest-c*c)/n) / (1 - chance)
+	squares := diagonal + (1-kappa)*(1-kappa)*rest
+	const rounding = 1e-14 // part of the squares that a difference of 0 can have
+	variance := squares - c*c
+	if variance < rounding*squares {
+		variance = 0
+	}
+	se := math.Sqrt(variance/n) / (1 - chance)
 	z := -distuv.UnitNormal.Quantile(tail)
 	return kappa, Interval{max(-1, kappa-z*se), min(1, kappa+z*se)}, nil
 }

@@ -22,6 +22,19 @@ func TestKappaByHand(t *testing.T) {
 	near(t, "interval", []float64{ci.Low, ci.High}, []float64{0.15109229047666112, 0.6489077095233389}, 1e-9)
 }
 
+// TestKappaConstant checks that a rater who gives one answer has the kappa 0 without an error, which rounding would
+// make 1e-8.
+func TestKappaConstant(t *testing.T) {
+	for a := 1; a < 60; a++ {
+		for b := 1; b < 60; b++ {
+			kappa, ci, err := stats.Kappa([][]int{{a, b}, {0, 0}}, 0.95)
+			if err != nil || math.Abs(kappa) > 1e-15 || ci.High-ci.Low > 1e-14 {
+				t.Fatalf("%d and %d: got %v, %v, %v, want 0", a, b, kappa, ci, err)
+			}
+		}
+	}
+}
+
 // TestKappaCoverage draws two raters with a known kappa: a rater copies the other with probability .6.
 func TestKappaCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 2))
