@@ -94,7 +94,7 @@ func (r *Row) scored(scores []Score) {
 	for _, s := range scores {
 		metric := validText(s.Metric)
 		if s.Grading != nil && len(s.Grading.Responses) > 0 {
-			graded[metric] = s.Grading.kept()
+			graded[metric] = s.Grading.valid()
 		}
 		_, before := values[metric]
 		_, failed := wrong[metric]
@@ -102,15 +102,15 @@ func (r *Row) scored(scores []Score) {
 			delete(values, metric)
 			delete(explained, metric)
 			delete(found, metric)
-			wrong[metric] = cloneText(err.Error())
+			wrong[metric] = validText(err.Error())
 			continue
 		}
 		values[metric] = s.Value
 		if s.Explanation != "" {
-			explained[metric] = cloneText(s.Explanation)
+			explained[metric] = validText(s.Explanation)
 		}
 		for _, rule := range s.Findings {
-			found[metric] = append(found[metric], cloneText(rule))
+			found[metric] = append(found[metric], validText(rule))
 		}
 	}
 	r.Scores, r.Errors = newByName(values), newByName(wrong)
@@ -135,11 +135,11 @@ func (s *Score) wrong(again bool) error {
 	return nil
 }
 
-// kept returns a copy that shares no memory with the run.
-func (g *Grading) kept() Grading {
+// valid returns a copy with valid texts.
+func (g *Grading) valid() Grading {
 	own := Grading{Usage: g.Usage}
 	for _, text := range g.Responses {
-		own.Responses = append(own.Responses, cloneText(text))
+		own.Responses = append(own.Responses, validText(text))
 	}
 	return own
 }

@@ -82,8 +82,8 @@ func TestBrief(t *testing.T) {
 	if brief.Explanations != nil || brief.Gradings.Of("m").Responses != nil || brief.Scores.Of("m") != 1 {
 		t.Errorf("brief is %+v", brief)
 	}
-	cloneText, _ := rowAndSummary(&evals.Options{Brief: true, Journal: must(evals.OpenJournal(&disk{}, "v"))(t)})
-	if diff := cmp.Diff(whole, cloneText, listed); diff != "" {
+	journaled, _ := rowAndSummary(&evals.Options{Brief: true, Journal: must(evals.OpenJournal(&disk{}, "v"))(t)})
+	if diff := cmp.Diff(whole, journaled, listed); diff != "" {
 		t.Errorf("with a journal (-whole +got):\n%s", diff)
 	}
 }

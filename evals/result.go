@@ -99,13 +99,13 @@ func Merge(parts ...*Result) (*Result, error) {
 
 // withoutSuperfluous returns the rows without those with NoRun of cases that have another row. The rows are sorted.
 func (r Rows) withoutSuperfluous() Rows {
-	kept, superfluous := map[string]bool{}, false
+	kept := map[string]bool{} // of the cases that have a row with NoRun
 	for row := range r.All() {
 		if row.NoRun {
-			kept[row.Case], superfluous = false, true
+			kept[row.Case] = false
 		}
 	}
-	if !superfluous {
+	if len(kept) == 0 {
 		return r
 	}
 	for row := range r.All() {

@@ -123,7 +123,7 @@ func (r *Rows) addAll(more Rows) {
 
 // where returns the rows for which has is true. Both lists share memory.
 func (r Rows) where(has func(*Row) bool) Rows {
-	part := Rows{pages: r.pages}
+	part := Rows{pages: slices.Clip(r.pages)} // adding to one list does not change the other
 	i := 0
 	for row := range r.All() {
 		if has(&row) {

@@ -56,8 +56,31 @@ type CaseTally struct {
 }
 
 type caseMetric struct {
-	Errors, Zeros int `json:",omitzero"` // as in Metric
+	failures
 	stats.CaseTotals
+}
+
+// failures are the failed scores of a metric, as in [Metric].
+type failures struct {
+	Errors, Zeros int `json:",omitzero"`
+}
+
+func (f *failures) add(o failures) {
+	f.Errors += o.Errors
+	f.Zeros += o.Zeros
+}
+
+// metricOf returns the metric with this name, which it adds if it is missing.
+func metricOf[T any](all *map[string]*T, name string) *T {
+	if *all == nil {
+		*all = map[string]*T{}
+	}
+	m := (*all)[name]
+	if m == nil {
+		m = new(T)
+		(*all)[name] = m
+	}
+	return m
 }
 
 // maxEpochs limits the memory of a CaseTally.
@@ -76,13 +99,13 @@ func (c *CaseTally) Add(row *Row) {
 	}
 	for name := range row.Errors.All() {
 		if row.Scores.Has(name) {
-			c.metric(name).Zeros++
+			metricOf(&c.Metrics, name).Zeros++
 		} else {
-			c.metric(name).Errors++
+			metricOf(&c.Metrics, name).Errors++
 		}
 	}
 	for name, value := range row.Scores.All() {
-		c.metric(name).Add(value)
+		metricOf(&c.Metrics, name).Add(value)
 	}
 	for i, m := range measures {
 		if v, ok := m.of(row); ok {
@@ -96,16 +119,6 @@ func (c *CaseTally) Add(row *Row) {
 	for _, g := range row.Gradings.All() {
 		c.Graders = c.Graders.Add(g.Usage)
 	}
-}
-
-func (c *CaseTally) metric(name string) *caseMetric {
-	if c.Metrics == nil {
-		c.Metrics = map[string]*caseMetric{}
-	}
-	if c.Metrics[name] == nil {
-		c.Metrics[name] = &caseMetric{}
-	}
-	return c.Metrics[name]
 }
 
 func (c *CaseTally) join(cluster string) {
@@ -150,9 +163,8 @@ func (c *CaseTally) Merge(o *CaseTally) {
 	c.merge(&o.counts)
 	c.addEpochs(o.Epochs)
 	for name, more := range o.Metrics {
-		m := c.metric(name)
-		m.Errors += more.Errors
-		m.Zeros += more.Zeros
+		m := metricOf(&c.Metrics, name)
+		m.add(more.failures)
 		m.Merge(&more.CaseTotals)
 	}
 }
@@ -167,7 +179,7 @@ type Tally struct {
 }
 
 type metricTotals struct {
-	Errors, Zeros int `json:",omitzero"` // as in Metric
+	failures
 	stats.Totals
 }
 
@@ -178,25 +190,14 @@ func (t *Tally) AddCase(c *CaseTally) {
 	t.MostRuns = max(t.MostRuns, c.Rows)
 	for name, more := range c.Metrics {
 		if more.Values.N+more.Errors == 0 {
-			continue // of another case
+			continue // reset kept it
 		}
-		m := t.metric(name)
-		m.Errors += more.Errors
-		m.Zeros += more.Zeros
+		m := metricOf(&t.Metrics, name)
+		m.add(more.failures)
 		if more.Values.N > 0 {
 			m.AddCase(&more.CaseTotals)
 		}
 	}
-}
-
-func (t *Tally) metric(name string) *metricTotals {
-	if t.Metrics == nil {
-		t.Metrics = map[string]*metricTotals{}
-	}
-	if t.Metrics[name] == nil {
-		t.Metrics[name] = &metricTotals{}
-	}
-	return t.Metrics[name]
 }
 
 // AddCluster adds the tally of a cluster, whose cases are not in t.
@@ -211,11 +212,10 @@ func (t *Tally) addTally(o *Tally, add func(t, o *stats.Totals)) {
 	t.MostRuns = max(t.MostRuns, o.MostRuns)
 	for name, more := range o.Metrics {
 		if more.Runs.N+more.Errors == 0 {
-			continue // of another cluster
+			continue // reset kept it
 		}
-		m := t.metric(name)
-		m.Errors += more.Errors
-		m.Zeros += more.Zeros
+		m := metricOf(&t.Metrics, name)
+		m.add(more.failures)
 		add(&m.Totals, &more.Totals)
 	}
 }
@@ -246,7 +246,7 @@ func (t *Tally) Summary() (*Summary, error) {
 func (c *CaseTally) reset() {
 	*c = CaseTally{Metrics: c.Metrics}
 	for _, m := range c.Metrics {
-		m.Errors, m.Zeros = 0, 0
+		m.failures = failures{}
 		m.Reset()
 	}
 }
@@ -255,7 +255,7 @@ func (c *CaseTally) reset() {
 func (t *Tally) reset() {
 	*t = Tally{Metrics: t.Metrics}
 	for _, m := range t.Metrics {
-		m.Errors, m.Zeros = 0, 0
+		m.failures = failures{}
 		m.Reset()
 	}
 }
