@@ -85,7 +85,7 @@ func withoutJoiner(text string) (before string, joined bool) {
 }
 
 // joiners are what joins a name and a value in sentences of several languages.
-var joiners = []string{" is", " was", " are", " now", " to", " ist", " lautet", " est", " es", " é", " è", " é", " è", " это", "是", "为", "為", "は", "은", "는"}
+var joiners = []string{" is", " was", " are", " now", " to", " ist", " lautet", " est", " es", " é", " è", " это", "是", "为", "為", "は", "은", "는"}
 
 // passwordEnds are words for a password in other languages than English, without a first letter that may
 // be a capital.

@@ -177,20 +177,21 @@ func sameFile(a, b string) bool {
 	if err == nil || otherErr == nil {
 		return err == nil && otherErr == nil && os.SameFile(one, other)
 	}
-	return location(a) == location(b)
+	to, err := RealPath(a)
+	otherTo, otherErr := RealPath(b)
+	return err == nil && otherErr == nil && to == otherTo
 }
 
-// location returns the absolute name of a new file in its folder without links.
-func location(name string) string {
-	name = atomicfile.Target(name)
-	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
-	if err == nil {
-		name = filepath.Join(dir, filepath.Base(name))
+// RealPath returns the absolute path without links of a file that need not exist.
+func RealPath(name string) (string, error) {
+	full, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
 	}
-	if whole, err := filepath.Abs(name); err == nil {
-		name = whole
-	}
-	return name
+	full = atomicfile.Target(full)
+	exists := atomicfile.ExistingFolder(full)
+	to, err := filepath.EvalSymlinks(exists)
+	return to + strings.TrimPrefix(full, exists), err
 }
 
 // fileFlags returns the values of all flags for files but one. A cassette is there with its journal.

@@ -73,20 +73,9 @@ func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
 	switch {
 	case (s.Cassette == "") == (s.Scenario == ""):
 		return nil, errors.New("set exactly one of cassette and scenario: the file with the responses of the model")
-	case g.suite && !filepath.IsLocal(s.Cassette+s.Scenario):
-		return nil, fmt.Errorf("the file %s is not in the folder of the suite", s.Cassette+s.Scenario)
-	}
-	if g.suite && !g.trusted {
-		if err := noLinksOut(g.folder, filepath.Join(g.folder, s.Cassette+s.Scenario)); err != nil {
+	case g.suite:
+		if err := g.checkFile(s.Cassette + s.Scenario); err != nil {
 			return nil, err
-		}
-	}
-	if g.suite {
-		name := filepath.Join(g.folder, s.Cassette+s.Scenario)
-		for _, name := range []string{name, cassettes.JournalPath(name)} {
-			if err := atomicfile.CheckInput(name, os.Stat); err != nil {
-				return nil, err
-			}
 		}
 	}
 	if s.Scenario != "" {
@@ -175,6 +164,20 @@ func (g *graders) live(x *codec, base string, opts *cassettes.Options) (string, 
 		opts.Transport = &elsewhere{base, to}
 	}
 	return key, nil
+}
+
+// checkFile checks a file that a suite names.
+func (g *graders) checkFile(file string) error {
+	if !filepath.IsLocal(file) {
+		return fmt.Errorf("the file %s is not in the folder of the suite", file)
+	}
+	name := filepath.Join(g.folder, file)
+	if !g.trusted {
+		if err := noLinksOut(g.folder, name); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(atomicfile.CheckInput(name, os.Stat), atomicfile.CheckInput(cassettes.JournalPath(name), os.Stat))
 }
 
 // getsKeys reports whether a server that a suite names may get the key of a provider.

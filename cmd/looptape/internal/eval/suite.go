@@ -98,7 +98,7 @@ func setOf(w *cli.World, names []string, rows *importer.Mapping, g graders, flag
 // noLinksOut returns an error if a file, or a file below a folder, is a link that leads out of the folder of a suite, or is
 // in a folder that is one. The file need not exist: a command may create it.
 func noLinksOut(folder string, names ...string) error {
-	root, err := realPath(folder)
+	root, err := cli.RealPath(folder)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func noLinksOut(folder string, names ...string) error {
 			if at != name && d.Type()&fs.ModeSymlink == 0 {
 				return nil
 			}
-			to, err := realPath(at)
+			to, err := cli.RealPath(at)
 			if err != nil {
 				return err
 			}
@@ -121,18 +121,6 @@ func noLinksOut(folder string, names ...string) error {
 		}
 	}
 	return nil
-}
-
-// realPath returns the absolute path without links of a file that need not exist.
-func realPath(name string) (string, error) {
-	full, err := filepath.Abs(name)
-	if err != nil {
-		return "", err
-	}
-	full = atomicfile.Target(full)
-	exists := atomicfile.ExistingFolder(full)
-	to, err := filepath.EvalSymlinks(exists)
-	return to + strings.TrimPrefix(full, exists), err
 }
 
 // join reads the dataset of a command line.
