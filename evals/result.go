@@ -44,7 +44,8 @@ func (u Unreadable) String() string {
 	return text
 }
 
-func (u Unreadable) compare(o Unreadable) int {
+// Compare orders records by file and line.
+func (u Unreadable) Compare(o Unreadable) int {
 	return cmp.Or(cmp.Compare(u.File, o.File), cmp.Compare(u.Line, o.Line), cmp.Compare(u.Error, o.Error))
 }
 
@@ -86,7 +87,7 @@ func Merge(parts ...*Result) (*Result, error) {
 	}
 	whole.Rows.sort()
 	whole.Rows = whole.Rows.withoutSuperfluous()
-	slices.SortFunc(whole.Unreadable, Unreadable.compare)
+	slices.SortFunc(whole.Unreadable, Unreadable.Compare)
 	whole.Unreadable = slices.Compact(whole.Unreadable)
 	if err := whole.Rows.checkCopies(); err != nil {
 		return nil, err

@@ -28,9 +28,15 @@ import (
 // scored runs the pipeline and returns the file that it writes.
 func scored(t *testing.T, suite evalbeam.Suite, files []string) (string, error) {
 	t.Helper()
+	return output(t, evalbeam.Score, suite, files)
+}
+
+// output runs a pipeline of Score or Summarize and returns the file that it writes.
+func output(t *testing.T, of func(beam.Scope, evalbeam.Suite, beam.PCollection) beam.PCollection, suite evalbeam.Suite, files []string) (string, error) {
+	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.jsonl")
 	p, s := beam.NewPipelineWithRoot()
-	evalbeam.Write(s, out, evalbeam.Score(s, suite, beam.CreateList(s, files)))
+	evalbeam.Write(s, out, of(s, suite, beam.CreateList(s, files)))
 	if _, err := prism.Execute(t.Context(), p); err != nil {
 		if _, gone := os.Stat(out); !errors.Is(gone, fs.ErrNotExist) {
 			t.Errorf("%s was written by a pipeline that failed", out)

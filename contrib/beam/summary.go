@@ -1,13 +1,14 @@
 package evalbeam
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"slices"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -70,34 +71,45 @@ func (f *tallier) ProcessElement(ctx context.Context, name string, caseOf func(s
 		return err
 	}
 	r := p.results[0]
-	digests := sha256.New()
+	digests := map[string]hash.Hash{} // of the runs without epochs, by recording: a score file may have several
 	for runs := range r.Cases() {
 		var c evals.CaseTally
 		for i := range runs {
-			c.Add(&runs[i])
-			c.AddEpoch(runs[i].Epoch)
-			if runs[i].Digest != "" {
-				digests.Write([]byte(runs[i].Digest + "\n"))
+			run := &runs[i]
+			c.Add(run)
+			c.AddEpoch(run.Epoch)
+			if run.Digest == "" {
+				continue
 			}
+			if run.DigestVersion != 0 {
+				return fmt.Errorf("%s: in a score file of version 1, runs without epochs cannot be compared with others: score the recordings again", name)
+			}
+			if digests[run.File] == nil {
+				digests[run.File] = sha256.New()
+			}
+			digests[run.File].Write([]byte(run.Digest + "\n"))
+			place := fmt.Sprintf("%s:%d (%s)", run.File, run.Line, run.Run)
+			copyOf(copyOfRun+run.Digest+place, place)
 		}
 		caseOf(c.Case, c)
 	}
-	if sum := hex.EncodeToString(digests.Sum(nil)); sum != noDigests {
-		copyOf(sum, name)
+	for file, digest := range digests {
+		copyOf(copyOfFile+hex.EncodeToString(digest.Sum(nil)), file)
 	}
 	scored(sums{Due: p.due}.with(r.Unreadable))
 	return nil
 }
 
-// noDigests is the digest of a file without runs that have one.
-var noDigests = hex.EncodeToString(sha256.New().Sum(nil))
+// Beginnings of the keys of what must be there once: a run without an epoch, and the runs without epochs of a file.
+const (
+	copyOfRun  = "run "
+	copyOfFile = "file "
+)
 
 // with adds unreadable records.
 func (s sums) with(unreadable []evals.Unreadable) sums {
 	s.Unreadable = slices.Concat(s.Unreadable, unreadable)
-	slices.SortStableFunc(s.Unreadable, func(a, b evals.Unreadable) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Error, b.Error))
-	})
+	slices.SortStableFunc(s.Unreadable, evals.Unreadable.Compare)
 	n := min(len(s.Unreadable), maxUnreadable)
 	s.Unlisted += len(s.Unreadable) - n
 	s.Unreadable = s.Unreadable[:n]
@@ -138,19 +150,25 @@ func (f *clusterAdder) ProcessElement(_ string, cases func(*evals.CaseTally) boo
 // FinishBundle returns the sums of the bundle.
 func (f *clusterAdder) FinishBundle(emit func(sums)) { emit(sums{Tally: f.all}) }
 
-// findCopies reports files with the same runs without epochs.
-func findCopies(_ string, names func(*string) bool, emit func(sums)) {
+// findCopies reports runs and files that are there twice.
+func findCopies(key string, names func(*string) bool, emit func(sums)) {
 	var name string
 	var all []string
 	for names(&name) && len(all) < 2 {
 		all = append(all, name)
 	}
-	if len(all) == 2 {
-		slices.Sort(all)
-		var s sums
-		s.Tally.Wrong = fmt.Sprintf("%s has the same runs as %s, without epochs: pass each file once, or number the runs of a case", all[1], all[0])
-		emit(s)
+	if len(all) < 2 {
+		return
 	}
+	slices.Sort(all)
+	var s sums
+	switch {
+	case strings.HasPrefix(key, copyOfRun):
+		s.Tally.Wrong = fmt.Sprintf("the same run twice: %s and %s: pass each run once", all[0], all[1])
+	case all[0] != all[1]: // else its runs are there twice
+		s.Tally.Wrong = fmt.Sprintf("%s has the same runs as %s, without epochs: pass each file once, or number the runs of a case", all[1], all[0])
+	}
+	emit(s)
 }
 
 func nothingSummed([]byte) sums { return sums{} }

@@ -5,33 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/contrib/beam"
 	"github.com/looptape/looptape/evals"
 )
-
-// summarized runs the pipeline and returns the summary that it writes.
-func summarized(t *testing.T, suite evalbeam.Suite, files []string) (string, error) {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "summary.json")
-	p, s := beam.NewPipelineWithRoot()
-	evalbeam.Write(s, out, evalbeam.Summarize(s, suite, beam.CreateList(s, files)))
-	if _, err := prism.Execute(t.Context(), p); err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text), nil
-}
 
 // summaryOf is the summary of scoring all files together.
 func summaryOf(t *testing.T, files []string) string {
@@ -78,7 +59,7 @@ func TestSummarize(t *testing.T) {
 	}
 	for name, files := range map[string][]string{"values": folder(t, texts), "recordings": recordings(t), "nothing": {}} {
 		t.Run(name, func(t *testing.T) {
-			got, err := summarized(t, evalbeam.Suite{}, files)
+			got, err := output(t, evalbeam.Summarize, evalbeam.Suite{}, files)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,20 +74,25 @@ func TestSummarize(t *testing.T) {
 func TestSummarizeFails(t *testing.T) {
 	twice := `{"case":"a","epoch":1,"reward":1,"messages":[]}` + "\n"
 	same := `{"case":"a","reward":1,"messages":[]}` + "\n"
+	runs := folder(t, map[string]string{"a.jsonl": same, "b.jsonl": `{"case":"b","reward":1,"messages":[]}` + "\n"})
+	scores := expected(t, nil, runs) // of both files
 	for name, c := range map[string]struct {
 		suite evalbeam.Suite
 		texts map[string]string
 		want  string
+		more  []string // names of further files
 	}{
-		"an epoch": {evalbeam.Suite{}, map[string]string{"a.jsonl": twice, "b.jsonl": twice}, `two runs of case "a" have the same epoch`},
-		"a file":   {evalbeam.Suite{}, map[string]string{"a.jsonl": same, "b.jsonl": same}, "has the same runs as"},
+		"an epoch": {evalbeam.Suite{}, map[string]string{"a.jsonl": twice, "b.jsonl": twice}, `two runs of case "a" have the same epoch`, nil},
+		"a file":   {evalbeam.Suite{}, map[string]string{"a.jsonl": same, "b.jsonl": same}, "has the same runs as", nil},
 		"a dataset": {evalbeam.Suite{Name: "eval.yaml", Text: []byte("suite: 2\nruns: [a.jsonl]\ndataset: data.jsonl\n")},
-			map[string]string{"a.jsonl": same}, "a pipeline does not read datasets"},
+			map[string]string{"a.jsonl": same}, "a pipeline does not read datasets", nil},
 		"missing as zero": {evalbeam.Suite{Name: "eval.yaml", Text: []byte("suite: 2\nruns: [a.jsonl]\nmissing_as_zero: true\n")},
-			map[string]string{"a.jsonl": same}, "missing_as_zero needs the score file"},
+			map[string]string{"a.jsonl": same}, "missing_as_zero needs the score file", nil},
+		"a run that a score file has": {evalbeam.Suite{}, map[string]string{"scores.jsonl": scores}, "the same run twice", runs[1:]},
+		"a score file of version 1":   {evalbeam.Suite{}, map[string]string{"scores.jsonl": strings.Replace(scores, `"version":2`, `"version":1`, 1)}, "score file of version 1", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := summarized(t, c.suite, folder(t, c.texts)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if got, err := output(t, evalbeam.Summarize, c.suite, append(folder(t, c.texts), c.more...)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %q, %v, want the error %s", got, err, c.want)
 			}
 		})
