@@ -115,7 +115,7 @@ func abortConnections(t *testing.T, args []string, path string) {
 	most := memory + 4<<20 + *connections*2048
 	// The server may still be closing the last connections.
 	nowGoroutines, nowFiles, nowMemory := kept(t)
-	for range 1000 {
+	for range 20_000 { // each takes some milliseconds
 		if nowGoroutines <= goroutines && nowFiles <= files && nowMemory <= most {
 			break
 		}
