@@ -25,15 +25,14 @@ func Unread(protocol string, text []byte, r *llm.Response) (unread []string) {
 		}
 	}
 	n, unknownCalls := 0, false
-	read := func(data json.RawMessage) (some bool) {
-		c, ok := readChoices(data)
-		if ok {
+	read := func(data json.RawMessage) (c choices, ok bool) {
+		if c, ok = readChoices(data); ok {
 			n = max(n, c.n)
 			unknownCalls = unreadMessage(c, add) || unknownCalls
 			unreadCandidate(c.candidate, add)
 			unreadChoice(c, add)
 		}
-		return !ok || c.n > 0
+		return c, ok
 	}
 	switch isJSON := jsonio.ValidSyntax(text); {
 	case isJSON && bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")): // events of Gemini
@@ -120,6 +119,7 @@ type choices struct {
 	n       int             // the number of alternatives
 	message json.RawMessage // of the first one
 	isDelta bool            // whether it is of an event, which may have only a part of a call
+	end     int             // the offset after it
 
 	candidate json.RawMessage // of Gemini, the first one
 	choice    json.RawMessage // of Chat Completions, the first one
@@ -176,7 +176,7 @@ func readChoices(data json.RawMessage) (c choices, ok bool) {
 					c.n = max(c.n, int(number(value))+1)
 				case i > 0:
 				case name == "message" || name == "delta" && c.message == nil:
-					c.message, c.isDelta = value, name == "delta"
+					c.message, c.isDelta, c.end = value, name == "delta", d.Offset()
 				case name != "delta" && !isCandidate:
 					c.ofChoice = addMember(c.ofChoice, name, value)
 				}

@@ -17,8 +17,9 @@ import (
 )
 
 // unreadEvents adds what the events of a stream have that the codec skips, and calls read with the data of the events
-// of Chat Completions and Gemini, which returns false for one without an alternative.
-func unreadEvents(protocol string, text []byte, read func(json.RawMessage) bool, add func(format string, args ...any)) {
+// of Chat Completions and Gemini, which returns false for one that is not JSON. It skips events that differ from the one
+// before only in the text of their content.
+func unreadEvents(protocol string, text []byte, read func(json.RawMessage) (choices, bool), add func(format string, args ...any)) {
 	if bytes.HasPrefix(text, []byte{0}) { // a binary stream of Bedrock; one that is not valid cannot be read at all
 		if events, err := ServerSentEvents(text); err == nil {
 			text = events
@@ -101,21 +102,57 @@ func unreadEvents(protocol string, text []byte, read func(json.RawMessage) bool,
 			blocks.open[index].end(add)
 		}
 	case "openai-chat", "openai-completions", "gemini":
-		done := false
+		done, last := false, aroundContent{}
 		for ev, err := next(); err == nil; ev, err = next() {
-			if string(ev.Data) == endMark {
+			switch {
+			case string(ev.Data) == endMark:
 				done = true
+				continue
+			case !done && last.equals(ev.Data):
+				n++
 				continue
 			}
 			check("", ev.Data)
 			if done && (hasContent(ev.Data) || isKept(protocol, ev.Name, ev.Data) || !message.IsEmpty(usageOf(ev.Data))) {
 				add("the stream has content after [DONE], which is not read")
 			}
-			if !read(ev.Data) {
+			c, ok := read(ev.Data)
+			if ok && c.n == 0 {
 				unreadEvent(ev.Data, add)
 			}
+			last.set(ev.Data, c)
 		}
 	}
+}
+
+// aroundContent is the data of an event of Chat Completions before and after the content of its delta; empty for an event
+// that has more than the content that may be text.
+type aroundContent struct{ before, after []byte }
+
+func (a *aroundContent) set(data json.RawMessage, c choices) {
+	a.before, a.after = a.before[:0], a.after[:0]
+	if !c.isDelta || len(c.ofChoice)+len(c.ofBody) > 0 {
+		return
+	}
+	var content json.RawMessage
+	for name, value := range tree.Members(c.message) {
+		if content = value; name != "role" && name != "content" {
+			return
+		}
+	}
+	from := c.end - len("}") - len(content)
+	if from > 0 && isString(content) && bytes.HasPrefix(data[from:], content) { // it is the last member
+		a.before, a.after = append(a.before, data[:from]...), append(a.after, data[from+len(content):]...)
+	}
+}
+
+// equals reports whether the data of an event is equal except for the content.
+func (a *aroundContent) equals(data json.RawMessage) bool {
+	text, ok := bytes.CutPrefix(data, a.before)
+	if !ok || len(a.before) == 0 || !isString(text) {
+		return false
+	}
+	return string(text[jsonio.ValueLength(jsonio.View(text)):]) == string(a.after)
 }
 
 // unreadEvent adds the content of an event that has no alternative. An error is reported as such.
