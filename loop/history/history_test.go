@@ -43,6 +43,9 @@ func TestAL70EstimateFromScratch(t *testing.T) {
 	h.SetSystem("8 chars.")
 	h.Append(chars(40), history.Meta{})
 	tokens(t, h, 12)
+	h.Append(reply(), history.Meta{})
+	h.Append(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{MediaType: "image/png"}, llm.Text{Text: "abcd"}, llm.Media{MediaType: "audio/wav"}}}, history.Meta{})
+	tokens(t, h, 12+2+501)
 	for _, c := range []struct {
 		part llm.Part
 		want int64

@@ -268,6 +268,14 @@ func TestAL83Grandparents(t *testing.T) {
 	if got := line[2].Flat(layers.View{Separator: "|"}); got != "0\n\n1\n\n2|own 0|own 1|own 2" {
 		t.Errorf("got %q", got)
 	}
+	var told []string
+	line[2].Subscribe(func(c layers.Change) { told = append(told, c.Name) })
+	for i, r := range line {
+		set(t, r, system(fmt.Sprint("new", i), "", 1))
+	}
+	if diff := cmp.Diff([]string{"new0", "new1", "new2"}, told); diff != "" {
+		t.Errorf("notifications (-want +got):\n%s", diff)
+	}
 }
 
 // Merging with a layer without text adds no separator.

@@ -320,16 +320,29 @@ func TestMiddleware(t *testing.T) {
 	}
 }
 
-// AG-46: an agent keeps no memory between runs; the caller passes the conversation.
+// AG-46: an agent keeps no memory between runs, also after calls, at a limit and after an error; the
+// caller passes the conversation.
 func TestNoMemory(t *testing.T) {
-	a, m := newAgent(t, loop.Config{}, saying("one"), saying("two"))
+	a, m := newAgent(t, loop.Config{}, calling("c1"), saying("one"), saying("two"))
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := a.Run(ctx, loop.Prompt("go"), &agentier.RunOptions{OnToolResult: func(string, any) { cancel() }}); err == nil {
+		t.Error("the first run did not fail")
+	}
 	first := mustRun(t, a, nil)
+	mustRun(t, a, &agentier.RunOptions{MaxIterations: 1})
 	mustRun(t, a, nil)
-	if got := m.RecordedRequests()[1].Request.Messages; len(got) != 1 {
-		t.Errorf("the second run was sent %d messages, want its own", len(got))
+	var got []int
+	for _, r := range m.RecordedRequests() {
+		got = append(got, len(r.Request.Messages))
+	}
+	if want := []int{1, 1, 3, 1, 1, 3}; !slices.Equal(got, want) {
+		t.Errorf("the requests have %v messages, want %v", got, want)
+	}
+	if first.Messages[0].Text() != "go" || len(first.Messages) != 4 || len(first.ToolCalls) != 1 {
+		t.Errorf("the run after an error: got %+v", first)
 	}
 	res, err := a.Run(t.Context(), loop.Continue(first.Messages, llm.User("more")), nil)
-	if err != nil || res.Output != "two" || len(res.Messages) != 4 {
+	if err != nil || res.Output != "two" || len(res.Messages) != 6 {
 		t.Errorf("a conversation that was handed on: got %+v, %v", res, err)
 	}
 }

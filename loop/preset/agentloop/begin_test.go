@@ -312,6 +312,11 @@ func TestAL12Input(t *testing.T) {
 		}
 	}
 	same(t, "the history", "user/1 assistant/1 user/2 assistant/1 user/1 assistant/1 user/1 assistant/1 assistant/1", w.roles())
+	var texts []string
+	for _, m := range w.History().Messages() {
+		texts = append(texts, m.Text())
+	}
+	same(t, "the texts", []string{"a", "1", "b", "2", "c", "d", "e", "3", "4"}, texts)
 	for i, want := range []int{1, 3, 7, 8} {
 		if got := len(w.model.Requests()[i].Messages); got != want {
 			t.Errorf("request %d has %d messages, want %d", i, got, want)
@@ -331,7 +336,7 @@ func TestAL13OnlyTheModel(t *testing.T) {
 // AL-16, AL-17, AL-18, AL-54: the prompt is composed for each step. Each step sends the
 // current tools and those of the options. The context contains the conversation id.
 func TestAL16AL17AL18AL54EachStep(t *testing.T) {
-	w := newWorld(t, calls("1", "a"), calls("2", "b", "extra"), says("x"))
+	w := newWorld(t, calls("1", "a"), calls("2", "b", "extra"), says("x"), says("y"))
 	var ids []string
 	model := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		id, _ := agentloop.ConversationID(ctx)
@@ -374,6 +379,15 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 	if got := w.Tools(); len(got) != 3 || !slices.ContainsFunc(got, func(t loop.Tool) bool { return t.Name == "b" }) {
 		t.Errorf("the agent's tools: %d", len(got))
 	}
+	if err := w.AddTool(text("between", "")); err != nil { // AL-54
+		t.Fatal(err)
+	}
+	w.run("again")
+	var names []string
+	for _, tool := range w.model.Requests()[3].Tools {
+		names = append(names, tool.Name)
+	}
+	same(t, "the tools of the next run", []string{"a", "z", "b", "between"}, names)
 	if err := w.AddTool(loop.Tool{Name: "no name"}); err == nil {
 		t.Error("a tool that no provider takes was added")
 	}

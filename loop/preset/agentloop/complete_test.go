@@ -2,9 +2,11 @@ package agentloop_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 	"time"
 
@@ -327,6 +329,10 @@ func TestAL91ModelFails(t *testing.T) {
 		r := w.last()
 		if r.Error != res.Err.Error() || r.Reason != agentloop.Failed || len(r.Steps) != 1 || w.log[len(w.log)-1] != "onRunComplete error" {
 			t.Errorf("the report: %+v; reported %q", r, w.log)
+		}
+		b, err := json.Marshal(r)
+		if want := fmt.Sprintf(`"finalText":"","error":%q,"steps":[`, r.Error); err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("the report as JSON: %s, %v; want %s", b, err, want)
 		}
 	}
 }

@@ -27,6 +27,8 @@ func TestAL88AL89AL90Report(t *testing.T) {
 	second.Delay, second.Usage = 5*time.Millisecond, llm.Usage{InputTokens: 20, OutputTokens: 2}
 	w := newWorld(t, first, second, says("x"))
 	parts := loop.Tool{Name: "parts", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		middleware.SetMetric(ctx, "host", middleware.Metric{Value: "h1", Type: "name"})
+		middleware.SetMetric(ctx, "cached", middleware.Metric{Value: true, Type: "flag"})
 		return loop.Output{Content: []llm.Part{llm.Text{Text: "é"}, llm.Media{MediaType: "image/png", URL: "u"}}}, w.clock.Sleep(ctx, 10*time.Millisecond)
 	}}
 	w.agent(agentloop.Config{Model: "m", Tools: append(w.tools(), parts, text("skipped", ""))})
@@ -51,7 +53,7 @@ func TestAL88AL89AL90Report(t *testing.T) {
 			call("slow", "slow", `"resultSizeBytes":1,"latencyMs":30,"skipped":false,"error":null,"metrics":{"rows":{"value":3,"type":"count"}}`),
 			call("a", "a", `"resultSizeBytes":1,"latencyMs":0,"skipped":false,"error":null,"metrics":{}`),
 			call("bad", "bad", `"resultSizeBytes":7,"latencyMs":0,"skipped":false,"error":"no luck","metrics":{}`),
-			call("parts", "parts", fmt.Sprintf(`"resultSizeBytes":%d,"latencyMs":10,"skipped":false,"error":null,"metrics":{}`, len(`[{"type":"text","text":"é"},{"type":"media","media_type":"image/png","url":"u"}]`))),
+			call("parts", "parts", fmt.Sprintf(`"resultSizeBytes":%d,"latencyMs":10,"skipped":false,"error":null,"metrics":{"host":{"value":"h1","type":"name"},"cached":{"value":true,"type":"flag"}}`, len(`[{"type":"text","text":"é"},{"type":"media","media_type":"image/png","url":"u"}]`))),
 			call("skipped", "skipped", `"resultSizeBytes":29,"latencyMs":0,"skipped":true,"error":null,"metrics":{}`),
 			call("ghost", "ghost", `"resultSizeBytes":68,"latencyMs":0,"skipped":false,"error":"`+ghost+`","metrics":{}`),
 		}, ",") + `],"toolTotalMs":40},` +
@@ -65,7 +67,7 @@ func TestAL88AL89AL90Report(t *testing.T) {
 	}
 	same(t, "the report", expected, got)
 	results := w.History().Messages()[2].Parts
-	same(t, "a result of parts", 2, len(results[3].(llm.ToolResult).Content))
+	same(t, "a result of parts", []llm.Part{llm.Text{Text: "é"}, llm.Media{MediaType: "image/png", URL: "u"}}, results[3].(llm.ToolResult).Content)
 }
 
 // AL-42, AL-43: a start hook skips a call or gives its result. Only a skipped call counts as skipped.
@@ -91,13 +93,14 @@ func TestAL42AL43Report(t *testing.T) {
 	}
 }
 
-// AL-48, AL-49: the changes that a hook may make to a failure, and their record in the
-// report.
+// AL-48, AL-49: a call that succeeds emits onToolCallComplete, one that fails onToolCallError. The
+// changes that a hook may make to a failure, and their record in the report.
 func TestAL48AL49ErrorHook(t *testing.T) {
 	for _, c := range []struct {
 		power func(*middleware.ToolFailed)
 		want  string
 	}{
+		{func(*middleware.ToolFailed) {}, `done: "no luck" skipped=false error=no luck`},
 		{func(f *middleware.ToolFailed) { f.Fallback = []llm.Part{llm.Text{Text: "try b"}} }, `done: "try b" skipped=false error=no luck`},
 		{func(f *middleware.ToolFailed) { f.Stop = true }, `error: "no luck" skipped=false error=no luck`},
 	} {
@@ -110,8 +113,10 @@ func TestAL48AL49ErrorHook(t *testing.T) {
 		}
 		res := w.run("go")
 		same(t, "the call", c.want, fmt.Sprintf("%s: %s", res.Reason, callOf(w)))
-		if got := w.roles(); !strings.HasPrefix(got, "user/1 assistant/2 tool/2") {
-			t.Errorf("the history: %s", got)
+		same(t, "events", []string{"onToolCallStart 0 bad", "onToolCallStart 0 slow", "onToolCallError 0 bad: no luck", "onToolCallComplete 0 slow"}, w.tools0())
+		result := w.History().Messages()[2].Parts[0].(llm.ToolResult)
+		if got := w.roles(); !strings.HasPrefix(got, "user/1 assistant/2 tool/2") || !result.IsError || len(w.last().Steps[0].ToolCalls) != 2 {
+			t.Errorf("the history: %s, the result %+v, the report %+v", got, result, w.last().Steps[0])
 		}
 	}
 }
@@ -272,19 +277,27 @@ func TestAL100Runs(t *testing.T) {
 
 // AL-58, AL-59, AL-99: a guardrail triggers before the first step.
 func TestAL58InputGuardrail(t *testing.T) {
+	for _, severity := range []string{"low", "medium", "high", "critical"} {
+		inputGuardrail(t, severity)
+	}
+}
+
+func inputGuardrail(t *testing.T, severity string) {
+	t.Helper()
 	w := newWorld(t).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
-		return middleware.GuardrailResult{Tripwire: true, Reason: "not that", Severity: "high"}, nil
+		return middleware.GuardrailResult{Tripwire: true, Reason: "not that", Severity: severity}, nil
 	}}}})
 	var reported []middleware.GuardrailTrigger
 	w.hook = func(ev agentloop.Event) error {
-		if g, ok := ev.Data.(middleware.GuardrailTrigger); ok {
+		if g, ok := ev.Data.(middleware.GuardrailTrigger); ok && ev.Name == agentloop.OnGuardrailTriggered {
 			reported = append(reported, g)
 		}
 		return nil
 	}
 	events := w.stream("go", nil)
 	same(t, "events", []string{"step_start", "done"}, types(events))
-	same(t, "reported", []middleware.GuardrailTrigger{{Guardrail: "g", Kind: middleware.GuardInput, Tripwire: true, Reason: "not that", Severity: "high"}}, reported)
+	same(t, "reported", []middleware.GuardrailTrigger{{Guardrail: "g", Kind: middleware.GuardInput, Tripwire: true, Reason: "not that", Severity: severity}}, reported)
+	same(t, "the events of the bus", []string{"onAgentCreate", `onRunStart "go"`, "onStepStart 0", "onGuardrailTriggered g", "onRunComplete guardrail"}, w.log)
 	r := w.last()
 	if r.Reason != agentloop.Guardrail || r.FinalText != "not that" || r.StepCount != 0 || len(r.Steps) != 0 || r.ModelCalls != 0 || w.roles() != "user/1" {
 		t.Errorf("the report: %+v, history %s", r, w.roles())
@@ -309,8 +322,8 @@ func TestAL55AL56GuardrailOrder(t *testing.T) {
 	same(t, "the guardrails", append(step, step...), got)
 }
 
-// AL-57: a response halts the run only if it fails a guardrail with a tripwire. The first such
-// guardrail ends the checks, and its reason, which may be empty, is the final text.
+// AL-57: a request or a response halts the run only if it fails a guardrail with a tripwire. The first
+// such guardrail ends the checks, and its reason, which may be empty, is the final text.
 func TestAL57Halt(t *testing.T) {
 	result := func(pass, tripwire bool, reason string) middleware.GuardrailResult {
 		return middleware.GuardrailResult{Pass: pass, Tripwire: tripwire, Reason: reason}
@@ -321,16 +334,18 @@ func TestAL57Halt(t *testing.T) {
 		`guardrail "secret" 4`: append(slices.Clone(ignored), result(false, true, "secret"), result(false, true, "second")),
 		`guardrail "" 1`:       {result(false, true, ""), result(false, true, "second")},
 	} {
-		var rails []middleware.Guardrail
-		checked := 0
-		for _, r := range results {
-			rails = append(rails, middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
-				checked++
-				return r, nil
-			}})
+		for _, kind := range []middleware.GuardrailKind{middleware.GuardInput, middleware.GuardOutput} {
+			var rails []middleware.Guardrail
+			checked := 0
+			for _, r := range results {
+				rails = append(rails, middleware.Guardrail{Name: "g", Kind: kind, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+					checked++
+					return r, nil
+				}})
+			}
+			w := newWorld(t, says("x")).agent(agentloop.Config{Guardrails: rails})
+			same(t, fmt.Sprint("the run, guardrails of the ", kind), want, fmt.Sprintf("%s %q %d", w.run("go").Reason, w.last().FinalText, checked))
 		}
-		w := newWorld(t, says("x")).agent(agentloop.Config{Guardrails: rails})
-		same(t, "the run", want, fmt.Sprintf("%s %q %d", w.run("go").Reason, w.last().FinalText, checked))
 	}
 }
 

@@ -253,6 +253,7 @@ func TestAL69AfterTripwire(t *testing.T) {
 	if res := w.run("go"); res.Reason != agentloop.Guardrail || res.Text() != "no tools" || w.roles() != "user/1 assistant/1" || w.last().StepCount != 0 || len(w.last().Steps) != 0 {
 		t.Errorf("the run that tripped: %q %q, history %s, %d steps", res.Reason, res.Text(), w.roles(), len(w.last().Steps))
 	}
+	same(t, "events", []string{"onAgentCreate", `onRunStart "go"`, "onStepStart 0", `onStepComplete 0 "" tool_use`, "onGuardrailTriggered ", "onRunComplete guardrail"}, w.log)
 	if res := w.run("on"); res.Reason != agentloop.Done {
 		t.Errorf("the next run: %q, %v", res.Reason, res.Err)
 	}
@@ -465,7 +466,7 @@ func TestAL87Warnings(t *testing.T) {
 	}
 	var texts []string
 	w := newWorld(t)
-	cfg := agentloop.Config{Tools: []loop.Tool{text("b", ""), text("a", "")}}
+	cfg := agentloop.Config{Tools: []loop.Tool{text("b", ""), text("a", ""), text("c", "")}}
 	w.dress(&cfg)
 	cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
 		if warning, ok := ev.Data.(trace.Warning); ok {
@@ -484,5 +485,6 @@ func TestAL87Warnings(t *testing.T) {
 		"tool_removed: the tool slow is in the snapshot, but the agent does not have it",
 		"tool_removed: the tool bad is in the snapshot, but the agent does not have it",
 		"tool_added: the agent has the tool b, which is not in the snapshot",
+		"tool_added: the agent has the tool c, which is not in the snapshot",
 	}, texts)
 }
