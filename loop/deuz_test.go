@@ -121,7 +121,7 @@ func twin(o *scenario.Result) string {
 func testDeuzPredicateInput(t *testing.T) {
 	var seen []string
 	spy := func(_ context.Context, s *loop.StepInfo) (bool, error) {
-		all := ""
+		all := fmt.Sprint("after ", s.Step, ":")
 		for _, step := range s.Steps {
 			all += fmt.Sprintf(" %d %s=%s", step.Index, step.Calls[0].Name, step.Results[0].Text())
 		}
@@ -129,7 +129,7 @@ func testDeuzPredicateInput(t *testing.T) {
 		return false, nil
 	}
 	mustRun(t, model(calls("a#1"), calls("b#2"), calls("a#3"), text("x")), deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{{Stop: spy}}}))
-	if diff := cmp.Diff([]string{" 0 a={}", " 0 a={} 1 b={}", " 0 a={} 1 b={} 2 a={}"}, seen); diff != "" {
+	if diff := cmp.Diff([]string{"after 0: 0 a={}", "after 1: 0 a={} 1 b={}", "after 2: 0 a={} 1 b={} 2 a={}"}, seen); diff != "" {
 		t.Errorf("arguments of the predicate (-want +got):\n%s", diff)
 	}
 	testDeuzPredicateWaits(t)

@@ -501,7 +501,7 @@ func TestStopConditions(t *testing.T) {
 		{"cost 4.1", []loop.StopCondition{loop.CostExceeds(4.1, price)}, 3, trace.ReasonStopCondition},
 		{"no price", []loop.StopCondition{loop.CostExceeds(0, nil), loop.CostExceeds(0, unknown)}, 4, trace.ReasonEndTurn},
 	} {
-		responses := []fake.Response{calls("a#1"), calls("b#2"), calls("a#3"), text("x")}
+		responses := []fake.Response{calls("a#1"), calls("a#4", "b#2"), calls("a#3"), text("x")}
 		for i := range responses {
 			responses[i].Usage = llm.Usage{InputTokens: 10, OutputTokens: 20}
 		}
@@ -509,6 +509,17 @@ func TestStopConditions(t *testing.T) {
 		if res.ModelCalls != c.want || res.StopReason != c.stop {
 			t.Errorf("%s: got %d calls, stop %q; want %d, %q", c.name, res.ModelCalls, res.StopReason, c.want, c.stop)
 		}
+	}
+	var asked []int
+	var when []loop.StopCondition
+	for i := range 3 {
+		when = append(when, loop.StopCondition{Stop: func(context.Context, *loop.StepInfo) (bool, error) {
+			asked = append(asked, i)
+			return i == 1, nil
+		}})
+	}
+	if res, _ := mustRun(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, StopWhen: when}); !slices.Equal(asked, []int{0, 1}) || res.Note != "condition 1" {
+		t.Errorf("evaluated %v, stopped by %s: want each in order, until one is true", asked, res.Note)
 	}
 	boom := errors.New("boom")
 	res, _, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, StopWhen: []loop.StopCondition{never,

@@ -171,18 +171,43 @@ func TestLongConversationDA49(t *testing.T) {
 	}
 }
 
-// DA-04: a string is one user message.
+// DA-04: a string is one user message, and messages are sent as they are, by each entry point.
 func TestInputDA04(t *testing.T) {
-	m := &fake.Model{Responses: []fake.Response{text("x")}, IsolateConversations: true}
-	a := agent("root", m)
-	for _, in := range []loop.Input{loop.Prompt("hi"), {Messages: []llm.Message{llm.User("hi")}}} {
-		if _, err := deepagents.Generate(t.Context(), a, in, nil, nil); err != nil {
-			t.Fatal(err)
+	long := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "two"}), llm.User("three")}
+	for name, entry := range map[string]func(*deepagents.Agent, loop.Input) error{
+		"generate": func(a *deepagents.Agent, in loop.Input) error {
+			_, err := deepagents.Generate(t.Context(), a, in, nil, nil)
+			return err
+		},
+		"execute": func(a *deepagents.Agent, in loop.Input) error {
+			s, err := deepagents.Execute(t.Context(), a, in, nil, nil)
+			if err == nil {
+				_, err = s.Wait()
+			}
+			return err
+		},
+		"swarm": func(a *deepagents.Agent, in loop.Input) error {
+			parts, err := deepagents.Swarm(t.Context(), a, in, nil, nil, uistream.Options{})
+			if err == nil {
+				_ = types(parts)
+			}
+			return err
+		},
+	} {
+		m := &fake.Model{Responses: []fake.Response{text("x"), text("y")}, IsolateConversations: true}
+		a := agent("root", m)
+		for _, in := range []loop.Input{loop.Prompt("hi"), {Messages: []llm.Message{llm.User("hi")}}, {Messages: long}} {
+			if err := entry(a, in); err != nil {
+				t.Fatal(name, err)
+			}
 		}
-	}
-	r := m.RecordedRequests()
-	if diff := cmp.Diff(r[0].Request, r[1].Request); diff != "" || r[0].Request.Messages[0].Role != llm.RoleUser {
-		t.Errorf("the requests differ:\n%s", diff)
+		r := m.Requests()
+		if diff := cmp.Diff(r[0], r[1]); diff != "" || r[0].Messages[0].Role != llm.RoleUser || len(r[0].Messages) != 1 {
+			t.Errorf("%s: the requests of a string and of a message differ:\n%s", name, diff)
+		}
+		if diff := cmp.Diff(long, r[2].Messages); diff != "" {
+			t.Errorf("%s: messages (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func (c ending) Go(f func()) {
 }
 
 // RA-39: while onEvent blocks at the end of the first call, the second tool returns and the
-// goroutines of both tools end.
+// goroutines of both tools end. No other event is delivered meanwhile.
 func TestListenerBlocks(t *testing.T) {
 	clock := ending{ended: make(chan struct{}, 2)}
 	second := make(chan struct{})
@@ -96,7 +97,9 @@ func TestListenerBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	completed := 0
+	var events atomic.Int64
 	ok := a.Run(t.Context(), []llm.Message{llm.User("go")}, "", func(e reactagent.Event) {
+		n := events.Add(1)
 		if e.Type != "toolCompleted" {
 			return
 		}
@@ -104,10 +107,16 @@ func TestListenerBlocks(t *testing.T) {
 			close(second)
 			<-clock.ended // blocks for ever if a tool needs this goroutine
 			<-clock.ended
+			for range 10_000 { // time for another call of onEvent
+				runtime.Gosched()
+			}
+			if events.Load() != n {
+				t.Error("two calls of onEvent overlap")
+			}
 		}
 	})
-	if !ok || completed != 2 {
-		t.Errorf("got %t after %d calls", ok, completed)
+	if !ok || completed != 2 || events.Load() != 8 {
+		t.Errorf("got %t after %d calls and %d events", ok, completed, events.Load())
 	}
 }
 
