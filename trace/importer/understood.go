@@ -35,13 +35,14 @@ func (s *Source) unknownParts(run string, line int, protocol string, messages []
 			add("the message has the unknown role %q", m.Role)
 		}
 		if m.Opaque != nil {
-			addMembers(m.Opaque, add)
-			addImages(m.Opaque, add)
-			addRepeated(m, add)
-			addContent(&m, add)
+			members := keep(unknownMembers(m.Opaque))
+			addMembers(members, add)
+			addImages(members, add)
+			addRepeated(m, members, add)
+			addContent(&m, members, add)
 			if len(m.Parts) == 1 {
 				if result, ok := m.Parts[0].(llm.ToolResult); ok {
-					addResult(result, m.Opaque, true, add)
+					addResult(result, members, true, add)
 				}
 			}
 		}
@@ -86,19 +87,21 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 				}
 			}
 		case llm.ToolResult:
-			addResult(p, p.Opaque, false, add)
+			if p.Opaque != nil {
+				addResult(p, keep(unknownMembers(p.Opaque)), false, add)
+			}
 			k.addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
 		case llm.Text:
-			addMembers(p.Opaque, add)
+			addMembers(unknownMembers(p.Opaque), add)
 			addText(p.Opaque, of, p.Text, true, add)
 		case llm.Reasoning: // which may have the content of Responses in addition to the summary
-			addMembers(p.Opaque, add)
+			addMembers(unknownMembers(p.Opaque), add)
 			addText(p.Opaque, of, p.Text, false, add)
 		case llm.Media:
-			addMembers(p.Opaque, add)
+			addMembers(unknownMembers(p.Opaque), add)
 			addMedia(p, add)
 		default:
-			addMembers(llm.PartOpaque(p), add)
+			addMembers(unknownMembers(llm.PartOpaque(p)), add)
 		}
 	}
 }
@@ -157,11 +160,8 @@ func (s *Source) reported(f *format.Run) (unknown []*Error) {
 var knownRoles = []llm.Role{llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm.RoleTool}
 
 // addMembers adds the members that may be calls or results of tools in an unknown form.
-func addMembers(opaque json.RawMessage, add func(format string, args ...any)) {
-	if opaque == nil {
-		return
-	}
-	for name, value := range unknownMembers(opaque) {
+func addMembers(members iter.Seq2[string, json.RawMessage], add func(format string, args ...any)) {
+	for name, value := range members {
 		switch {
 		case name == "tool_call_chunks" || !message.IsToolMember(name, value):
 		case name == "toolInvocations" && value[0] == '[':
@@ -173,8 +173,8 @@ func addMembers(opaque json.RawMessage, add func(format string, args ...any)) {
 }
 
 // addImages adds what the list of images next to a message, as in Ollama, has in another form.
-func addImages(opaque json.RawMessage, add func(format string, args ...any)) {
-	for name, value := range unknownMembers(opaque) {
+func addImages(members iter.Seq2[string, json.RawMessage], add func(format string, args ...any)) {
+	for name, value := range members {
 		if name == "images" {
 			shape.Media(name, value, add)
 		}
@@ -182,8 +182,8 @@ func addImages(opaque json.RawMessage, add func(format string, args ...any)) {
 }
 
 // addRepeated adds the calls that LangChain keeps as the provider sent them, if the message does not have them too.
-func addRepeated(m llm.Message, add func(format string, args ...any)) {
-	for name, value := range unknownMembers(m.Opaque) {
+func addRepeated(m llm.Message, members iter.Seq2[string, json.RawMessage], add func(format string, args ...any)) {
+	for name, value := range members {
 		for inner, calls := range tree.Members(value) {
 			if name == "additional_kwargs" && (inner == "tool_calls" || inner == "function_call") && !message.IsEmpty(calls) &&
 				(calls[0] != '[' && calls[0] != '{' || message.HasOtherCalls(calls, []llm.Message{m})) {
@@ -198,7 +198,7 @@ func addRepeated(m llm.Message, add func(format string, args ...any)) {
 
 // addContent adds the members of a message that may be content in an unknown form: of a message without
 // content all of them, because only a response may have nothing but data about it.
-func addContent(m *llm.Message, add func(format string, args ...any)) {
+func addContent(m *llm.Message, members iter.Seq2[string, json.RawMessage], add func(format string, args ...any)) {
 	read := func() (text string) {
 		for _, p := range m.Parts {
 			text += textOf(p)
@@ -206,7 +206,7 @@ func addContent(m *llm.Message, add func(format string, args ...any)) {
 		return text
 	}
 	var names []string
-	for name, value := range unknownMembers(m.Opaque) {
+	for name, value := range members {
 		isAbout := m.Role == llm.RoleAssistant && (aboutResponse[strings.ToLower(name)] || strings.HasSuffix(name, "_answer"))
 		isContent := name == "content" && message.HasOtherText(value, read()) // next to the member of the format
 		isList := slices.Contains(contentLists, name) && value[0] != '[' && !message.IsEmpty(value)
@@ -261,10 +261,32 @@ func textOf(p llm.Part) (text string) {
 	return text
 }
 
+// keep returns the same members without reading their object again.
+func keep(members iter.Seq2[string, json.RawMessage]) iter.Seq2[string, json.RawMessage] {
+	type member struct {
+		name  string
+		value json.RawMessage
+	}
+	var list []member
+	for name, value := range members {
+		list = append(list, member{name, value})
+	}
+	return func(yield func(string, json.RawMessage) bool) {
+		for _, m := range list {
+			if !yield(m.name, m.value) {
+				return
+			}
+		}
+	}
+}
+
 // unknownMembers yields the members of opaque data under the names that they have in the message. Codecs
 // keep them with a prefix, or below the name of the provider.
 func unknownMembers(opaque json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
+		if opaque == nil {
+			return
+		}
 		for name, value := range tree.Members(opaque) {
 			if name != "anthropic" && name != "gemini" {
 				for _, prefix := range memberPrefixes {

@@ -240,10 +240,16 @@ func (r *record) decodeEvent() {
 	if !isMessage || !r.isObject() {
 		return
 	}
-	content := r.members["content"]
-	names := []string{"content"}
-	if form.block != "" {
-		var block tree.Object
+	if form.block == "" && r.members["content"] == nil {
+		return
+	}
+	const around = len(`{"role":"assistant","content":[{"type":"tool_result","tool_use_id":}]}`)
+	m, names := make(tree.Object, 0, len(r.raw)+around), []string{"content"}
+	m.Text("role", form.role)
+	if form.block == "" {
+		m.Add("content", r.members["content"])
+	} else {
+		block := make(tree.Object, 0, cap(m))
 		block.Text("type", form.block)
 		for name, value := range tree.Members(r.raw) {
 			if to := form.members[name]; to != "" && !tree.IsNull(value) {
@@ -251,14 +257,9 @@ func (r *record) decodeEvent() {
 				names = append(names, name)
 			}
 		}
-		content = json.RawMessage("[" + string(block.JSON()) + "]")
+		m.Raw("content", "[")
+		m = append(append(m, block.JSON()...), ']')
 	}
-	if content == nil {
-		return
-	}
-	var m tree.Object
-	m.Text("role", form.role)
-	m.Add("content", content)
 	r.setAnthropic(m.JSON())
 	r.data = tree.Without(r.raw, names...)
 }

@@ -127,12 +127,11 @@ func elements(raw json.RawMessage, line int, names []string, read func(Element))
 		}
 	}
 	name := ""
-	if ahead := d; names != nil && ahead.Peek() == '{' {
-		for key := range ahead.Members() {
-			if ahead.Peek() == '[' && slices.Contains(names, key) {
+	if names != nil {
+		for key, value := range tree.Members(raw) {
+			if isArray(value) && slices.Contains(names, key) {
 				name = key
 			}
-			ahead.Skip()
 		}
 	}
 	switch {
@@ -229,6 +228,10 @@ func (r *Run) setCost(cost float64) {
 // setAnthropic reads a message of the Messages API. Its results become messages of their own.
 func (r *record) setAnthropic(m json.RawMessage) {
 	r.messages, r.invalid = message.DecodeOne(anthropic.Messages{}, "messages", m)
+	isCall := func(p llm.Part) bool { _, ok := p.(llm.ToolCall); return ok }
+	if !slices.ContainsFunc(r.messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Parts, isCall) }) {
+		return
+	}
 	if name, found := message.WithoutInput(m); found {
 		r.unread = fmt.Sprintf(message.NotObject, name)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
@@ -132,10 +133,16 @@ func (r *Reader) other(raw json.RawMessage, isContent, hasCalls bool) (messages 
 	return messages, err
 }
 
+// bodies are buffers for bodies of requests, which codecs copy.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
 // DecodeOne reads a message or an item with the codec of a protocol, as the only element of the
 // list in a request. The path of the error is within the message or the item.
 func DecodeOne(p protocol.Protocol, list string, m json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
-	req, err := p.DecodeRequest("", slices.Concat([]byte(`{"`+list+`":[`), m, []byte(`]}`)))
+	body := bodies.Get().(*[]byte)
+	*body = append(append(append((*body)[:0], `{"`+list+`":[`...), m...), `]}`...)
+	req, err := p.DecodeRequest("", *body)
+	bodies.Put(body)
 	if err == nil {
 		return req.Messages, nil
 	}

@@ -70,13 +70,13 @@ func Member(raw json.RawMessage, names ...string) json.RawMessage {
 }
 
 // First returns the first of the members that the object has.
-func First(raw json.RawMessage, names ...string) json.RawMessage {
-	for _, name := range names {
-		if value := Member(raw, name); value != nil {
-			return value
+func First(raw json.RawMessage, names ...string) (first json.RawMessage) {
+	for key, value := range Members(raw) {
+		if i := slices.Index(names, key); i >= 0 {
+			first, names = value, names[:i+1]
 		}
 	}
-	return nil
+	return first
 }
 
 // Without returns the object without some members; nil if no other is left.
