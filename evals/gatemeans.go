@@ -155,7 +155,7 @@ func (j *evaluation) locate(metric string, list []CaseChange) {
 		at[list[i].Case] = &list[i]
 	}
 	worst := map[string]float64{}
-	for r := range j.now.Rows.All() {
+	for r := range j.now.Rows.scan() {
 		value, scored := r.Scores.Get(metric)
 		c := at[r.Case]
 		if c == nil || !scored {

@@ -152,7 +152,7 @@ func toolsOf(sets ...*Result) []string {
 	const maxTools = 200
 	n := map[string]int{}
 	for _, r := range sets {
-		for row := range r.Rows.All() {
+		for row := range r.Rows.scan() {
 			for name, calls := range row.Calls.All() {
 				n[name] += calls.N
 			}
@@ -165,7 +165,7 @@ func toolsOf(sets ...*Result) []string {
 
 func failedCalls(of, with *Result, tool string) (n int) {
 	both := with.caseNames()
-	for row := range of.Rows.All() {
+	for row := range of.Rows.scan() {
 		if both[row.Case] {
 			n += row.Calls.Of(tool).Failed
 		}

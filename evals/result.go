@@ -101,7 +101,7 @@ func Merge(parts ...*Result) (*Result, error) {
 // withoutSuperfluous returns the rows without those with NoRun of cases that have another row. The rows are sorted.
 func (r Rows) withoutSuperfluous() Rows {
 	kept := map[string]bool{} // of the cases that have a row with NoRun
-	for row := range r.All() {
+	for row := range r.scan() {
 		if row.NoRun {
 			kept[row.Case] = false
 		}
@@ -109,7 +109,7 @@ func (r Rows) withoutSuperfluous() Rows {
 	if len(kept) == 0 {
 		return r
 	}
-	for row := range r.All() {
+	for row := range r.scan() {
 		if _, without := kept[row.Case]; without {
 			kept[row.Case] = kept[row.Case] || !row.NoRun
 		}
@@ -128,7 +128,7 @@ func (r Rows) withoutSuperfluous() Rows {
 func (r Rows) checkCopies() error {
 	digests := map[string]hash.Hash{}
 	last := Row{Epoch: importer.NoEpoch} // which no row equals
-	for row := range r.All() {
+	for row := range r.scan() {
 		switch {
 		case row.Digest != "" && last.Digest != "" && row.Case == last.Case && row.DigestVersion != last.DigestVersion:
 			return fmt.Errorf("case %q has runs without epochs in a score file of version 1 and elsewhere, which may be the same: %s and %s: score the recordings of version 1 again, or number the runs of a case",
@@ -139,7 +139,7 @@ func (r Rows) checkCopies() error {
 		default:
 			return fmt.Errorf("the same run twice: %s and %s: pass each run once", last.place(), row.place())
 		}
-		if last = row; row.Digest == "" {
+		if last = *row; row.Digest == "" {
 			continue
 		}
 		if digests[row.File] == nil {
@@ -179,7 +179,7 @@ func (r *Result) Cases() iter.Seq[[]Row] {
 
 func (r *Result) caseNames() map[string]bool {
 	have := map[string]bool{}
-	for row := range r.Rows.All() {
+	for row := range r.Rows.scan() {
 		have[row.Case] = true
 	}
 	return have
@@ -188,7 +188,7 @@ func (r *Result) caseNames() map[string]bool {
 // metrics returns the names of all metrics, sorted.
 func (r *Result) metrics() []string {
 	names := map[string]bool{}
-	for row := range r.Rows.All() {
+	for row := range r.Rows.scan() {
 		for name := range row.Scores.All() {
 			names[name] = true
 		}
@@ -201,7 +201,7 @@ func (r *Result) metrics() []string {
 
 // unscored counts the runs without a score of a metric and those with a failed one.
 func (r *Result) unscored(metric string) (missing, failed int) {
-	for row := range r.Rows.All() {
+	for row := range r.Rows.scan() {
 		switch {
 		case row.Scores.Has(metric):
 		case row.Errors.Has(metric):
@@ -225,13 +225,12 @@ func (r *Result) numCases() int { return len(r.caseNames()) }
 
 // values returns the known values of runs for package stats, with epochs numbered by order.
 func (r *Result) values(of valueOf) (rows []stats.Row) {
-	var row Row
 	epoch, last := 0, ""
-	for row = range r.Rows.All() {
+	for row := range r.Rows.scan() {
 		if epoch++; row.Case != last {
 			epoch, last = 0, row.Case
 		}
-		if v, ok := of(&row); ok {
+		if v, ok := of(row); ok {
 			if rows == nil {
 				rows = make([]stats.Row, 0, r.Rows.Len())
 			}

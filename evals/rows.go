@@ -75,6 +75,19 @@ func (r Rows) All() iter.Seq[Row] {
 	}
 }
 
+// scan is All, except that a row shares the memory of its scores with the next one.
+func (r Rows) scan() iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		row, c := Row{}, rowCodec{decodes: true}
+		for _, at := range r.at {
+			row = Row{Scores: row.Scores[:0]}
+			if c.read(r, at).row(&row); !yield(&row) {
+				return
+			}
+		}
+	}
+}
+
 // MarshalJSON returns an array.
 func (r Rows) MarshalJSON() ([]byte, error) { return jsonval.Line(slices.Collect(r.All())) }
 
@@ -125,8 +138,8 @@ func (r *Rows) addAll(more Rows) {
 func (r Rows) where(has func(*Row) bool) Rows {
 	part := Rows{pages: slices.Clip(r.pages)} // adding to one list does not change the other
 	i := 0
-	for row := range r.All() {
-		if has(&row) {
+	for row := range r.scan() {
+		if has(row) {
 			part.at = append(part.at, r.at[i])
 		}
 		i++
@@ -137,25 +150,46 @@ func (r Rows) where(has func(*Row) bool) Rows {
 // each returns the rows with a change.
 func (r Rows) each(change func(*Row)) Rows {
 	var changed Rows
-	for row := range r.All() {
-		change(&row)
-		changed.Add(&row)
+	for row := range r.scan() {
+		change(row)
+		changed.Add(row)
 	}
 	return changed
 }
 
 // sort sorts the list.
 func (r *Rows) sort() {
+	if len(r.at) == 0 {
+		return
+	}
+	common := r.caseAt(r.at[0])
+	for _, at := range r.at {
+		name, n := r.caseAt(at), 0
+		for n < min(len(name), len(common)) && name[n] == common[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	type key struct{ begin, at uint64 } // begin is what follows common in the name of the case, up to 8 bytes
+	keys := make([]key, len(r.at))
+	for i, at := range r.at {
+		var begin [8]byte
+		copy(begin[:], r.caseAt(at)[len(common):])
+		keys[i] = key{wire.BigEndian.Uint64(begin[:]), at}
+	}
 	var a, b Row
 	c := rowCodec{decodes: true}
-	slices.SortFunc(r.at, func(x, y uint64) int {
-		if by := cmp.Compare(r.caseAt(x), r.caseAt(y)); by != 0 {
-			return by
+	slices.SortFunc(keys, func(x, y key) int {
+		if x.begin != y.begin {
+			return cmp.Compare(x.begin, y.begin)
 		}
-		c.read(*r, x).row(&a)
-		c.read(*r, y).row(&b)
+		c.read(*r, x.at).place(&a)
+		c.read(*r, y.at).place(&b)
 		return a.compare(&b)
 	})
+	for i := range keys {
+		r.at[i] = keys[i].at
+	}
 }
 
 // caseAt returns the case of a row, which is the first member.
@@ -184,13 +218,18 @@ func (c *rowCodec) read(r Rows, at uint64) *rowCodec {
 	return c
 }
 
-func (c *rowCodec) row(r *Row) {
+// place is for what [Row.compare] compares.
+func (c *rowCodec) place(r *Row) {
 	c.text(&r.Case)
 	integer(c, &r.Epoch)
 	c.text(&r.Digest)
 	c.name(&r.File)
 	integer(c, &r.Line)
 	c.text(&r.Run)
+}
+
+func (c *rowCodec) row(r *Row) {
+	c.place(r)
 	c.name(&r.part)
 	byName(c, &r.Scores, c.float)
 	c.name(&r.Cluster)
@@ -295,11 +334,14 @@ func list[T any](c *rowCodec, v *[]T, element func(*T)) {
 		n = 0
 	}
 	c.number(&n)
-	if c.decodes {
+	switch {
+	case !c.decodes:
+	case n == 0:
 		*v = nil
-		if n > 0 {
-			*v = make([]T, n-1)
-		}
+	case n > 1 && n-1 <= uint64(cap(*v)):
+		*v = (*v)[:n-1]
+	default:
+		*v = make([]T, n-1)
 	}
 	for i := range *v {
 		element(&(*v)[i])

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
@@ -52,6 +54,13 @@ func TestRows(t *testing.T) {
 			t.Errorf("row %d (-want +got):\n%s", i, diff)
 		}
 	}
+	i := 0
+	for row := range r.scan() {
+		if diff := cmp.Diff(rows[i], *row, cmp.AllowUnexported(Row{})); diff != "" {
+			t.Errorf("row %d of scan (-want +got):\n%s", i, diff)
+		}
+		i++
+	}
 	two := NewRows(full)
 	two.addAll(r)
 	if diff := cmp.Diff(slices.Collect(NewRows(append([]Row{full}, rows...)...).All()), slices.Collect(two.All()), cmp.AllowUnexported(Row{})); diff != "" {
@@ -66,18 +75,35 @@ func TestSortRows(t *testing.T) {
 		for shift := range n + 1 {
 			for _, factor := range []int{1, -1, 5} {
 				var want []Row
-				var rows Rows
 				for i := range n {
-					row := Row{Case: strings.Repeat(fmt.Sprint((((i*factor+shift)%7)+7)%7), 1+shift*100), Line: i}
-					want = append(want, row)
-					rows.Add(&row)
+					want = append(want, Row{Case: strings.Repeat(fmt.Sprint((((i*factor+shift)%7)+7)%7), 1+shift*100), Line: i})
 				}
-				slices.SortFunc(want, func(a, b Row) int { return a.compare(&b) })
-				rows.sort()
-				if diff := cmp.Diff(want, slices.Collect(rows.All()), cmp.AllowUnexported(Row{})); diff != "" {
-					t.Fatalf("%d rows: -want +got:\n%s", n, diff)
-				}
+				checkSort(t, want)
 			}
 		}
+	}
+}
+
+// TestSortNames sorts cases whose names have a common beginning.
+func TestSortNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.OneOf(rapid.StringN(0, 3, 12), rapid.StringMatching(`[ab\x00\xff]{0,12}`))
+		row := rapid.Custom(func(t *rapid.T) Row {
+			return Row{Case: name.Draw(t, "case"), Epoch: rapid.IntRange(-1, 2).Draw(t, "epoch"), Line: rapid.IntRange(0, 2).Draw(t, "line")}
+		})
+		begin, rows := rapid.StringN(0, 9, 36).Draw(t, "begin"), rapid.SliceOfN(row, 0, 30).Draw(t, "rows")
+		for i := range rows {
+			rows[i].Case = begin + rows[i].Case
+		}
+		checkSort(t, rows)
+	})
+}
+
+func checkSort(t rapid.TB, rows []Row) {
+	sorted := NewRows(rows...)
+	sorted.sort()
+	slices.SortFunc(rows, func(a, b Row) int { return a.compare(&b) })
+	if diff := cmp.Diff(rows, slices.Collect(sorted.All()), cmp.AllowUnexported(Row{}), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("%d rows: -want +got:\n%s", len(rows), diff)
 	}
 }

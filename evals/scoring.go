@@ -203,7 +203,11 @@ func (p *inputResult) score(ctx context.Context, file string, run *importer.Run,
 		if s.Scorer == nil {
 			s.Scorer = ScorerFunc(recorded)
 		}
-		scores = append(scores, s.Scorer.Score(ctx, run)...)
+		if more := s.Scorer.Score(ctx, run); scores == nil {
+			scores = more
+		} else {
+			scores = append(scores, more...)
+		}
 	}
 	row.scored(scores)
 	p.options.Seen(&row, run)

@@ -73,7 +73,7 @@ func (r *Result) Sequential(other *Result, s stats.Sequential) (map[string]Seque
 
 // fractions reports whether all scores are from 0 to 1.
 func fractions(r *Result, metric string) bool {
-	for row := range r.Rows.All() {
+	for row := range r.Rows.scan() {
 		if x, ok := row.Scores.Get(metric); ok && !(x >= 0 && x <= 1) {
 			return false
 		}

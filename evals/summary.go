@@ -154,7 +154,7 @@ func (r *Result) Summary(bootstrap *stats.Resampling) (*Summary, error) {
 		return nil, err
 	}
 	f.Unreadable, f.MissingAsZero = r.Unread(), slices.Contains(r.Scorers, missingAsZero)
-	for row := range r.Rows.All() {
+	for row := range r.Rows.scan() {
 		if row.NoRun {
 			f.WithoutRun = append(f.WithoutRun, row.Case)
 		}

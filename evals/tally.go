@@ -263,7 +263,7 @@ func (t *Tally) reset() {
 // tally returns the tally of the rows.
 func (r *Result) tally() *Tally {
 	named := map[string]*Tally{} // clusters whose cases may be anywhere
-	for row := range r.Rows.All() {
+	for row := range r.Rows.scan() {
 		if row.Cluster != "" && named[row.Cluster] == nil {
 			named[row.Cluster] = &Tally{}
 		}
@@ -280,12 +280,11 @@ func (r *Result) tally() *Tally {
 		}
 		c.reset()
 	}
-	var row Row
-	for row = range r.Rows.All() {
+	for row := range r.Rows.scan() {
 		if row.Case != c.Case {
 			end()
 		}
-		c.Add(&row)
+		c.Add(row)
 	}
 	end()
 	for _, of := range named {

@@ -54,9 +54,11 @@ func Read(run *importer.Run) *Facts {
 		f.event(&ev)
 	}
 	f.Answer = cmp.Or(run.Answer, f.Answer)
-	var last llm.FinishReason
-	if raw := run.Meta["finish_reason"]; raw != nil && json.Unmarshal(raw, &last) == nil && last != "" {
-		f.Finishes = append(f.Finishes, last)
+	if raw := run.Meta["finish_reason"]; raw != nil {
+		var last llm.FinishReason
+		if json.Unmarshal(raw, &last) == nil && last != "" {
+			f.Finishes = append(f.Finishes, last)
+		}
 	}
 	return f
 }

@@ -121,12 +121,14 @@ func (w *walker) row(d *jsonio.Dec, run *format.Run) {
 func (w *walker) fill(run *format.Run) error {
 	r, row := w.rows, run.Meta
 	run.SetName()
-	run.Describe()
+	run.SetCase()
 	if err := r.name(row, &run.Case, &run.Cluster, &run.Epoch); err != nil {
 		return err
 	}
 	if r.scores != nil {
 		run.Scores = w.scores(run)
+	} else {
+		run.SetScores()
 	}
 	expected, answer := run.Outcome(r.expected, r.answer)
 	run.Expected = format.ExpectedOf(expected)

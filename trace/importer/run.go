@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -301,7 +302,12 @@ func (r *Run) Resources() (s Resources) {
 var usageMembers = []string{"usage", "totalUsage", "tokenUsage"}
 
 // wrongUsage returns the values that are no counts in the usage that [Run.Resources] reads from Meta.
-func (s *Source) wrongUsage(r *Run) (wrong []*Error) {
+func (s *Source) wrongUsage(r *Run) []*Error {
+	has := func(name string) bool { return r.Meta[name] != nil }
+	if !slices.ContainsFunc(usageMembers, has) && !has("model_usage") && !has("info") && !has("steps") {
+		return nil
+	}
+	var wrong []*Error
 	find := func(place string, usage json.RawMessage) {
 		shape.Usage(place, usage, func(format string, args ...any) {
 			wrong = append(wrong, s.errorIn(r, fmt.Errorf(format, args...)))
@@ -312,19 +318,14 @@ func (s *Source) wrongUsage(r *Run) (wrong []*Error) {
 			find(name, usage)
 		}
 	}
-	if r.Meta["model_usage"] != nil {
-		for model, usage := range tree.Members(r.Meta["model_usage"]) {
-			find("model_usage."+model, usage)
-		}
+	for model, usage := range tree.Members(r.Meta["model_usage"]) {
+		find("model_usage."+model, usage)
 	}
 	if stats := tree.Member(r.Meta["info"], "model_stats"); stats != nil {
 		find("info.model_stats", stats)
 		if cost := tree.Member(stats, "instance_cost"); !tree.IsNull(cost) && !isNumber(cost) {
 			wrong = append(wrong, s.errorIn(r, errors.New("info.model_stats.instance_cost: expected a number")))
 		}
-	}
-	if r.Meta["steps"] == nil {
-		return wrong
 	}
 	for n, step := range tree.Elements(r.Meta["steps"]) {
 		find(fmt.Sprintf("steps[%d].usage", n), tree.Member(step, "usage"))

@@ -18,10 +18,11 @@ import (
 
 // unknownParts returns the parts of the messages of a run that were not understood, and those
 // within results of tools.
-func (s *Source) unknownParts(run string, line int, protocol string, messages []llm.Message) (unknown []*Error) {
+func (s *Source) unknownParts(run string, line int, protocol string, messages []llm.Message) []*Error {
 	if !slices.ContainsFunc(messages, func(m llm.Message) bool { return !isPlain(m) }) {
 		return nil
 	}
+	var unknown []*Error
 	known := kinds{format: s.Format.Name, protocol: protocol, messages: messages}
 	var at int // the message
 	add := func(format string, args ...any) {

@@ -120,12 +120,6 @@ func (w *walker) readLine(in *input) {
 	if w.queue != nil {
 		w.queue.lines++
 	}
-	read := func(w *walker) {
-		line := in.line
-		if w.top(in) && !w.stopped && in.next() != 0 {
-			w.fail(line, errors.New("something follows the JSON value"))
-		}
-	}
 	oneRun := w.layout.Path == nil && (c != '[' || w.layout.Array || !w.layout.Elements)
 	if w.queue != nil && oneRun {
 		w.limitAhead()
@@ -135,12 +129,20 @@ func (w *walker) readLine(in *input) {
 		}
 	}
 	if w.queue == nil || in.err == nil || !oneRun {
-		read(w)
+		w.onlyValue(in)
 		return
 	}
 	in.file, in.isTask = nil, true
-	w.later(len(in.buf), read)
+	w.later(len(in.buf), func(w *walker) { w.onlyValue(in) })
 	w.runs++
+}
+
+// onlyValue reads the only value of an input.
+func (w *walker) onlyValue(in *input) {
+	line := in.line
+	if w.top(in) && !w.stopped && in.next() != 0 {
+		w.fail(line, errors.New("something follows the JSON value"))
+	}
 }
 
 // top reads the next value at the top of in. It reports whether the rest can be read.
@@ -611,10 +613,11 @@ func (w *walker) element(in *input, path string, n int, read readElement) (strin
 		return text, err
 	}
 	whole := func(read readElement) {
+		at := path
 		if n >= 0 {
-			path += "[" + strconv.Itoa(n) + "]"
+			at += "[" + strconv.Itoa(n) + "]"
 		}
-		read(element{text, line, path, true})
+		read(element{text, line, at, true})
 	}
 	if !later {
 		whole(read)

@@ -186,12 +186,22 @@ func (r *Run) SetName() {
 
 // Describe sets case, epoch and scores from the usual members of Meta.
 func (r *Run) Describe() {
+	r.SetCase()
+	r.SetScores()
+}
+
+// SetScores adds the scores of the usual members of Meta.
+func (r *Run) SetScores() {
+	for _, name := range []string{"reward", "score"} {
+		r.addScore(name, r.Meta[name])
+	}
+}
+
+// SetCase sets case and epoch from the usual members of Meta.
+func (r *Run) SetCase() {
 	r.Case = cmp.Or(r.meta("task_id"), r.meta("case"), r.meta("instance_id"), r.meta("id"))
 	if r.Epoch = EpochOf(r.Meta["trial"]); r.Epoch == NoEpoch {
 		r.Epoch = EpochOf(r.Meta["epoch"])
-	}
-	for _, name := range []string{"reward", "score"} {
-		r.addScore(name, r.Meta[name])
 	}
 }
 
@@ -225,6 +235,10 @@ var (
 // which Inspect reads as 0 with a warning is an error here.
 func ScoreOf(name string, raw json.RawMessage) Score {
 	s := Score{Name: name, Raw: raw}
+	if len(raw) > 0 && strings.IndexByte("-0123456789", raw[0]) >= 0 {
+		s.setNumber(jsonio.View(raw))
+		return s
+	}
 	text := tree.String(raw)
 	if text == "NaN" { // from Python
 		s.Err = errors.New("the score is NaN: it has no value")
@@ -234,15 +248,18 @@ func ScoreOf(name string, raw json.RawMessage) Score {
 	if !ok {
 		value, ok = scoreWords[strings.ToLower(text)]
 	}
-	if !ok {
-		var err error
-		value, err = strconv.ParseFloat(text, 64)
-		if err != nil || math.IsInf(value, 0) || math.IsNaN(value) {
-			value, s.Err = 0, errors.New("invalid score: want a number, a boolean, or one of C, I, P and N")
-		}
+	if s.Value = value; !ok {
+		s.setNumber(text)
+	}
+	return s
+}
+
+func (s *Score) setNumber(text string) {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsInf(value, 0) || math.IsNaN(value) {
+		value, s.Err = 0, errors.New("invalid score: want a number, a boolean, or one of C, I, P and N")
 	}
 	s.Value = value
-	return s
 }
 
 // ExpectedOf reads the expected answer: one value, or a list of acceptable ones.
@@ -286,7 +303,7 @@ func (r *Run) Ask(prompt json.RawMessage) {
 		}
 		r.reader = nil
 	}
-	r.Messages = []llm.Message{llm.User(tree.String(prompt))}
+	r.Messages = append(make([]llm.Message, 0, 2), llm.User(tree.String(prompt))) // Reply adds another
 }
 
 // Reply sets the final answer, and ends the messages with it unless they end with an
