@@ -27,17 +27,19 @@ var objects = map[string]func(list []*yaml.Node) (yaml.Node, error){
 // plain YAML with the same meaning: the last of several members with the same key counts.
 func fromPython(n *yaml.Node) error { return pythonLoader{}.replace(n) }
 
-// pythonLoader contains the nodes that were replaced.
+// pythonLoader contains the nodes with an anchor that were replaced.
 type pythonLoader map[*yaml.Node]bool
 
 func (l pythonLoader) replace(n *yaml.Node) error {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if l[n] {
-		return nil
+	if n.Anchor != "" {
+		if l[n] {
+			return nil
+		}
+		l[n] = true
 	}
-	l[n] = true
 	for _, part := range n.Content {
 		if err := l.replace(part); err != nil {
 			return err
@@ -64,11 +66,12 @@ func (l pythonLoader) replace(n *yaml.Node) error {
 
 // withoutDuplicates returns the members of a mapping, each key with its last value.
 func withoutDuplicates(members []*yaml.Node) []*yaml.Node {
-	at := map[string]int{}
-	var out []*yaml.Node
+	type name struct{ tag, value string }
+	at := make(map[name]int, len(members)/2)
+	out := make([]*yaml.Node, 0, len(members))
 	for i := 0; i+1 < len(members); i += 2 {
 		key, value := members[i], members[i+1]
-		id := key.ShortTag() + " " + key.Value
+		id := name{key.ShortTag(), key.Value}
 		if first, found := at[id]; found && key.Kind == yaml.ScalarNode {
 			out[first] = value
 			continue

@@ -91,7 +91,7 @@ func (t *chains) add(s *Source, e *Exchange) {
 	} else {
 		e.Unknown = append(e.Unknown, s.exchangeError(e, fmt.Errorf("the request %w", err)))
 	}
-	x := chain{number: e.Number, run: e.run(), request: e.Request, keys: []string{e.Session}}
+	x := chain{number: e.Number, run: e.run(e.messages()), request: e.Request, keys: []string{e.Session}}
 	if e.Incomplete != nil {
 		x.run.Partial = true
 		x.err = e.Incomplete

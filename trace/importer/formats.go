@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"sync"
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/internal/jsonio"
@@ -34,9 +35,19 @@ type Format struct {
 	records func() format.Records
 }
 
-// formats is the table of formats. The first one that recognizes a file reads it. It is a
+// formats returns the table of formats. The first one that recognizes a file reads it. It is a
 // function because the formats refer to the walker, which refers to them.
 func formats() []Format {
+	formatTable.Do(func() { formatTable.formats = newFormats() })
+	return formatTable.formats
+}
+
+var formatTable struct {
+	sync.Once
+	formats []Format
+}
+
+func newFormats() []Format {
 	http := func(name string, sniff func(*format.Head) bool) Format {
 		f := Format{Name: name, HTTP: true, WholeFile: true, runs: (*walker).exchanges}
 		if sniff != nil {

@@ -193,7 +193,8 @@ func (s *Source) inspect(e *task) {
 	if e.Request == nil {
 		return
 	}
-	messages := e.messages()
+	all := e.messages()
+	messages := all
 	if e.failed != nil {
 		messages = append(messages, e.failed.response.Message())
 	}
@@ -224,7 +225,7 @@ func (s *Source) inspect(e *task) {
 		}
 	}
 	if e.asRun {
-		e.run = e.Exchange.run()
+		e.run = e.Exchange.run(all)
 	}
 }
 
@@ -235,7 +236,11 @@ func (e *Exchange) unknownTypes() (types []string) {
 		return nil
 	}
 	for _, m := range e.Request.Messages {
-		for _, call := range m.Calls() {
+		for _, p := range m.Parts {
+			call, ok := p.(llm.ToolCall)
+			if !ok || call.ProviderExecuted {
+				continue
+			}
 			if kind := message.TypeOf(call); message.UnknownKind(call) == "" && kind != "" && !slices.Contains(types, kind) {
 				types = append(types, kind)
 			}
@@ -451,7 +456,9 @@ func (e *Exchange) name() string { return "interaction-" + strconv.Itoa(e.Number
 
 // messages returns the messages of the request, and the response as the last one.
 func (e *Exchange) messages() []llm.Message {
-	messages := append(message.System(e.Request.System.Text()), e.Request.Messages...)
+	const others = 2 // the system prompt and the response
+	messages := make([]llm.Message, 0, len(e.Request.Messages)+others)
+	messages = append(append(messages, message.System(e.Request.System.Text())...), e.Request.Messages...)
 	if e.Response != nil {
 		messages = append(messages, e.Response.Message())
 	}
@@ -498,10 +505,10 @@ func (w *walker) exchanges() {
 	})
 }
 
-// run returns the messages of an exchange. Meta has the model and the tools of the request,
+// run returns the messages of an exchange as a run. Meta has the model and the tools of the request,
 // and the id, the finish reason, the usage and the other data of the response.
-func (e *Exchange) run() Run {
-	r := Run{Name: e.name(), Line: e.Line, Protocol: e.Protocol.Name(), Epoch: NoEpoch, Messages: e.messages(), Response: e.Response != nil, Unknown: e.Unknown}
+func (e *Exchange) run(messages []llm.Message) Run {
+	r := Run{Name: e.name(), Line: e.Line, Protocol: e.Protocol.Name(), Epoch: NoEpoch, Messages: messages, Response: e.Response != nil, Unknown: e.Unknown}
 	r.Meta = map[string]json.RawMessage{}
 	if e.Response != nil {
 		r.Meta["finish_reason"] = jsonio.AppendString(nil, string(e.Response.FinishReason))

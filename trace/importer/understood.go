@@ -54,7 +54,11 @@ func (s *Source) unknownParts(run string, line int, protocol string, messages []
 
 // isPlain reports whether a message has only texts, and no other members.
 func isPlain(m llm.Message) bool {
-	return m.Opaque == nil && slices.Contains(knownRoles, m.Role) && !slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+	return m.Opaque == nil && slices.Contains(knownRoles, m.Role) && arePlain(m.Parts)
+}
+
+func arePlain(parts []llm.Part) bool {
+	return !slices.ContainsFunc(parts, func(p llm.Part) bool {
 		text, ok := p.(llm.Text)
 		return !ok || text.Opaque != nil
 	})
@@ -91,7 +95,9 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 			if p.Opaque != nil {
 				addResult(p, keep(unknownMembers(p.Opaque)), false, add)
 			}
-			k.addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
+			if !arePlain(p.Content) {
+				k.addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
+			}
 		case llm.Text:
 			addMembers(unknownMembers(p.Opaque), add)
 			addText(p.Opaque, of, p.Text, true, add)
@@ -268,7 +274,7 @@ func keep(members iter.Seq2[string, json.RawMessage]) iter.Seq2[string, json.Raw
 		name  string
 		value json.RawMessage
 	}
-	var list []member
+	list := make([]member, 0, 4) // most have few
 	for name, value := range members {
 		list = append(list, member{name, value})
 	}
@@ -284,10 +290,10 @@ func keep(members iter.Seq2[string, json.RawMessage]) iter.Seq2[string, json.Raw
 // unknownMembers yields the members of opaque data under the names that they have in the message. Codecs
 // keep them with a prefix, or below the name of the provider.
 func unknownMembers(opaque json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	if opaque == nil {
+		return func(func(string, json.RawMessage) bool) {}
+	}
 	return func(yield func(string, json.RawMessage) bool) {
-		if opaque == nil {
-			return
-		}
 		for name, value := range tree.Members(opaque) {
 			if name != "anthropic" && name != "gemini" {
 				for _, prefix := range memberPrefixes {

@@ -330,8 +330,8 @@ func (m *wireMessage) callFunction(at int) {
 // openFunction returns the id of the function_call in the last message, or "".
 func (r *reader) openFunction() string {
 	for _, m := range r.req.Messages[max(0, len(r.req.Messages)-1):] {
-		for _, c := range m.Calls() {
-			if c.IDGenerated {
+		for _, p := range m.Parts {
+			if c, ok := p.(llm.ToolCall); ok && c.IDGenerated {
 				return c.ID
 			}
 		}
@@ -370,8 +370,8 @@ func opaqueReasoning(field, details string) json.RawMessage {
 
 func (r *reader) calledName(id, own string) string {
 	for _, m := range slices.Backward(r.req.Messages) {
-		for _, c := range m.Calls() {
-			if c.ID == id {
+		for _, p := range m.Parts {
+			if c, ok := p.(llm.ToolCall); ok && c.ID == id {
 				return c.Name
 			}
 		}

@@ -12,6 +12,9 @@ import (
 // UnreadSystem returns what the system prompt of a request in a protocol, whose body this is, has in a form that is
 // not read. The name of the protocol is empty for a list of messages, which may have a prompt in several forms.
 func UnreadSystem(protocol string, text []byte) (unread []string) {
+	if protocol == "openai-chat" || protocol == "openai-completions" || protocol == "cohere-chat" || protocol == "ollama-chat" {
+		return nil // the prompt is a message
+	}
 	for name, value := range tree.Members(text) {
 		snake := tree.Snake(name)
 		add := func(place, want string) {

@@ -102,6 +102,7 @@ func joinOutputs(messages []llm.Message) (joined []llm.Message) {
 		return ok && u.Kind == providerOutput
 	}
 	moved := false
+	joined = slices.Grow(joined, len(messages))
 	for _, m := range messages {
 		last := len(joined) - 1
 		isOther := slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return !isOutput(p) })
