@@ -49,6 +49,17 @@ func TestAL65Waits(t *testing.T) {
 			t.Errorf("sequential %v: the run took %v and ended as %q, want %v", one, took, res.Reason, want)
 		}
 		same(t, "results", []string{"a", "slow"}, resultsOf(w, 2))
+		order := []string{
+			"onToolCallStart 0 a", "onToolCallStart 0 slow", "onApprovalRequested a", "onApprovalRequested slow",
+			"onApprovalResolved a approve", "onApprovalResolved slow approve", "onToolCallComplete 0 a", "onToolCallComplete 0 slow",
+		}
+		if one {
+			order = []string{
+				"onToolCallStart 0 a", "onApprovalRequested a", "onApprovalResolved a approve", "onToolCallComplete 0 a",
+				"onToolCallStart 0 slow", "onApprovalRequested slow", "onApprovalResolved slow approve", "onToolCallComplete 0 slow",
+			}
+		}
+		same(t, fmt.Sprint("all events of the step, sequential: ", one), append(order, "onStepStart 1"), w.log[4:13])
 	}
 }
 

@@ -41,6 +41,15 @@ func TestAL01AL02Construction(t *testing.T) {
 	if l.ID() != "X" || l.History() != h || l.Hooks() != bus {
 		t.Errorf("the agent is %q", l.ID())
 	}
+	called := 0
+	thunk := func(context.Context) (string, error) { called++; return "of the thunk", nil }
+	l, err = agentloop.New(t.Context(), fake.NewModel(says("x")), &agentloop.Config{System: "role", SystemFunc: thunk})
+	if err != nil || called != 0 || l.History().System() != "role" {
+		t.Errorf("a thunk at construction: %d calls, system %q, %v", called, l.History().System(), err)
+	}
+	if _, err := l.Complete(t.Context(), agentloop.Input{Text: "go"}, nil); err != nil || called != 1 || l.History().System() != "of the thunk" {
+		t.Errorf("a thunk in a run: %d calls, system %q, %v", called, l.History().System(), err)
+	}
 	if l, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{ID: "Y"}); err != nil || l.ID() != "Y" {
 		t.Errorf("an agent with an id: %v", err)
 	}
@@ -64,11 +73,52 @@ func TestAL01AL02Construction(t *testing.T) {
 	}
 }
 
+// AL-02: the id of the history is that of the agent in its events, the conversation id of model calls,
+// and in the key of a checkpoint, also after a restore.
+func TestAL02Identity(t *testing.T) {
+	var got []string
+	m := newWorld(t, calls("", "a"), says("x"), says("y"))
+	model := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		id, _ := agentloop.ConversationID(ctx)
+		got = append(got, "call "+id)
+		return m.model.Stream(ctx, req)
+	})
+	var saved []byte
+	config := func(h *history.History) *agentloop.Config {
+		cfg := asking(&saved, nil)
+		cfg.Checkpoint = func(_ context.Context, key string, _ agentloop.Snapshot) error {
+			got = append(got, key)
+			return nil
+		}
+		cfg.ID, cfg.History, cfg.Tools, cfg.Hooks = "other", h, []loop.Tool{text("a", "A")}, new(agentloop.Bus)
+		cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+			if ev.Agent != "X" {
+				t.Errorf("%s of the agent %q", ev.Name, ev.Agent)
+			}
+			return nil
+		})
+		return &cfg
+	}
+	l, err := agentloop.New(t.Context(), model, config(history.New("X")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := l.Complete(t.Context(), agentloop.Input{Text: "go"}, nil); err != nil || l.ID() != "X" {
+			t.Errorf("the agent %q: %v", l.ID(), err)
+		}
+		if l, err = agentloop.Restore(t.Context(), model, l.Dump(), config(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same(t, "ids", []string{"call X", "agent-loop:X", "call X", "call X"}, got)
+}
+
 // AL-03, AL-20: the request contains the configuration, and the options of a run override
 // it.
 func TestAL03AL20Settings(t *testing.T) {
 	warm, cold := 0.5, 0.0
-	w := newWorld(t, says("x"), says("y")).agent(agentloop.Config{
+	w := newWorld(t, calls("1", "a"), says("x"), calls("2", "a"), says("y")).agent(agentloop.Config{
 		Model: "m1", System: "S", Settings: agentloop.Settings{MaxTokens: 100, Temperature: &warm, Thinking: "low", Cache: []byte(`{"type":"ephemeral"}`)},
 	})
 	w.run("one")
@@ -79,7 +129,7 @@ func TestAL03AL20Settings(t *testing.T) {
 	for _, r := range w.model.Requests() {
 		got = append(got, fmt.Sprint(r.Model, " ", r.Settings.MaxTokens, " ", *r.Settings.Temperature, " ", r.Settings.ReasoningEffort, " ", marked(r), " ", len(r.Tools)))
 	}
-	same(t, "requests", []string{`m1 100 0.5 low S 3`, `m1 7 0 high  3`}, got)
+	same(t, "requests", []string{`m1 100 0.5 low S 3`, `m1 100 0.5 low S 3`, `m1 7 0 high  3`, `m1 7 0 high  3`}, got)
 	w = newWorld(t, says("x")).agent(agentloop.Config{})
 	w.run("one")
 	if r := w.model.Requests()[0]; r.Settings.Temperature != nil || r.Extra != nil || r.Settings.MaxTokens != 0 {
@@ -117,16 +167,26 @@ func TestAL108UnknownCache(t *testing.T) {
 // AL-09: a run begins in the order of the reference documentation.
 func TestAL09Begin(t *testing.T) {
 	w := newWorld(t, says("x"))
-	cfg := agentloop.Config{SystemFunc: func(context.Context) (string, error) { w.log = append(w.log, "system"); return "S", nil }}
+	cfg := agentloop.Config{SystemFunc: func(ctx context.Context) (string, error) {
+		w.log = append(w.log, "system")
+		return "S", w.clock.Sleep(ctx, time.Second)
+	}, NewID: func() string { w.log = append(w.log, "id"); return "agentloop/1" }}
 	w.agent(cfg)
+	began := w.clock.Now()
 	w.hook = func(ev agentloop.Event) error {
 		if ev.Name == agentloop.OnRunStart {
+			if _, err := w.Complete(t.Context(), agentloop.Input{Text: "meanwhile"}, nil); !errors.Is(err, agentloop.ErrRunning) {
+				t.Errorf("a second run: %v", err)
+			}
 			w.log = append(w.log, fmt.Sprint(ev.Run, " with ", w.History().Len(), " messages, system ", w.History().System()))
 		}
 		return nil
 	}
 	w.run("hi")
-	same(t, "the beginning", []string{"onAgentCreate", "system", `onRunStart "hi"`, "agentloop/1 with 0 messages, system S", "onStepStart 0"}, w.log[:5])
+	same(t, "the beginning", []string{"onAgentCreate", "system", "id", `onRunStart "hi"`, "agentloop/1 with 0 messages, system S", "onStepStart 0"}, w.log[:6])
+	if got := w.last().StartedAt - began.UnixMilli(); got != 1000 || w.last().TotalMs != 0 {
+		t.Errorf("the run began after %d ms and took %v ms, want 1000 and 0: its time begins after the system prompt", got, w.last().TotalMs)
+	}
 }
 
 // AL-10: an agent runs one run at a time. The next run may begin after each kind of end.

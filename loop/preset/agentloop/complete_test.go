@@ -53,10 +53,11 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 					r = w.last()
 				} else { // AL-22: the response has the content of the last step and the usage of all
 					res := w.run("go")
-					if r = w.last(); res.Text() != r.FinalText || res.Usage.InputTokens != r.TotalUsage.InputTokens {
+					if r = w.last(); res.Text() != r.FinalText || res.Usage != fakeUsage(r.TotalUsage.InputTokens) {
 						t.Errorf("the response has the text %q and the usage %+v, the report %q and %+v", res.Text(), res.Usage, r.FinalText, r.TotalUsage)
 					}
 				}
+				same(t, "the usage", agentloop.Usage{InputTokens: r.TotalUsage.InputTokens, OutputTokens: 2 * r.TotalUsage.InputTokens}, r.TotalUsage)
 				same(t, fmt.Sprint("streamed: ", streamed), c.want,
 					fmt.Sprintf("%s: %d calls, %d rounds, text %q, usage %d", r.Reason, r.ModelCalls, r.StepCount, r.FinalText, r.TotalUsage.InputTokens))
 			}
@@ -64,7 +65,7 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 	}
 }
 
-func fakeUsage(input int64) llm.Usage { return llm.Usage{InputTokens: input} }
+func fakeUsage(input int64) llm.Usage { return llm.Usage{InputTokens: input, OutputTokens: 2 * input} }
 
 // AL-14, AL-88: a stop ends the run before its next step and emits no hook for that step.
 // In the step that reaches the limit, the reason is the limit.
@@ -301,6 +302,7 @@ func TestAL26StopBefore(t *testing.T) {
 	if res := w.run("go"); res.Reason != agentloop.Stopped || len(w.model.RecordedRequests()) != 1 {
 		t.Errorf("stopped while it begins: %q", res.Reason)
 	}
+	same(t, "the run that was stopped while it began", []string{`onRunStart "go"`, "onRunComplete stopped"}, w.log[len(w.log)-2:]) // AL-14
 	w.hook = func(ev agentloop.Event) error {
 		if ev.Name == agentloop.OnStepStart {
 			w.Stop()

@@ -72,6 +72,11 @@ func TestAL03Keys(t *testing.T) {
 					return middleware.GuardrailResult{Pass: c.Step < 2, Tripwire: true, Reason: "tripped"}, nil
 				}}}
 			}, map[string]string{"reason": "guardrail", "text": "tripped"}},
+			{"guardrails, of the input", func(_ *world, cfg *agentloop.Config) {
+				cfg.Guardrails = []middleware.Guardrail{{Name: "g", Kind: middleware.GuardInput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+					return middleware.GuardrailResult{Pass: c.Step < 2, Tripwire: true, Reason: "tripped"}, nil
+				}}}
+			}, map[string]string{"reason": "guardrail", "text": "tripped", "calls": "2"}},
 			{"policy", func(_ *world, cfg *agentloop.Config) {
 				cfg.Policy = func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 					return middleware.Permission{Allow: r.Tool == "a", Reason: "forbidden"}, nil

@@ -377,11 +377,14 @@ func TestAL69PartialResults(t *testing.T) {
 
 // AL-68: a decision about a call that is not pending emits a warning.
 func TestAL68UnknownCall(t *testing.T) {
-	w := newWorld(t).agent(agentloop.Config{})
-	if err := w.ResumeWithApproval(t.Context(), "ghost", middleware.Approval{}); err != nil {
+	var saved []byte
+	w := newWorld(t, calls("", "a"), says("x")).agent(asking(&saved, nil))
+	if err := w.ResumeWithApproval(t.Context(), "a", middleware.Approval{Decision: middleware.Approve}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "reported", []string{"onAgentCreate", "onWarning approval_callid_not_found"}, w.log)
+	w.run("go")
+	same(t, "the call with this id later", []string{"nobody was there to approve it"}, resultsOf(w, 2))
 }
 
 // AL-85, AL-86: a snapshot of a restored agent equals the original snapshot.
