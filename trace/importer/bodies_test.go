@@ -344,6 +344,25 @@ func TestRequestsInUnknownProtocols(t *testing.T) {
 		// JSON-RPC, with a request to a model and with a log of one.
 		{"https://gateway.example/rpc", `{"method":"chat","params":{"model":"m","messages":[]}}`, `{"result":{"choices":[{"message":{"role":"assistant","content":"y"},"finish_reason":"stop"}]}}`, true},
 		{"https://gateway.example/log", `{"inputs":{"model":"m","messages":[]}}`, `{"message":"logged"}`, false},
+		// GraphQL, with a conversation, a response of a model, both and neither.
+		{"https://app.example/graphql", `{"query":"mutation($data: In!) { chat(data: $data) { ok } }","variables":{"data":{"messages":[{"role":"user","content":"Hi"}]}}}`, `{"data":{"chat":{"ok":true}}}`, true},
+		{"https://app.example/graphql", `{"query":"mutation { m }","variables":{"data":{"messages":[{"textMessage":{"content":"Hi","role":"user"}}]}}}`, `{"data":{"m":1}}`, true},
+		{"https://app.example/graphql", `{"query":"{ m }","variables":{"in":{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}}}`, `{"data":null}`, true},
+		{"https://app.example/graphql", `{"query":"{ chat(prompt: \"Hi\") { choices { message { role content } } } }"}`, `{"data":{"chat":{"choices":[{"message":{"role":"assistant","content":"Hello"}}]}}}`, true},
+		{"https://app.example/graphql", `{"query":"{ chat }"}`, `{"data":{"chat":{"candidates":[{"content":{"parts":[{"text":"Hello"}]}}]}}}`, true},
+		{"https://app.example/graphql", `{"query":"{ chat }"}`, `{"data":{"chat":{"content":"Hello","usage":{"output_tokens":1}}}}`, true},
+		{"https://app.example/graphql", `{"query":"{ chat }"}`, `{"data":{"chat":{"text":"Hello","usageMetadata":{"totalTokenCount":1}}}}`, true},
+		{"https://app.example/graphql", `{"query":"{ users { name } }","variables":{"input":{"name":"a"},"first":5}}`, `{"data":{"users":[{"name":"a","content":"x","usage":{"disk":5}}]}}`, false},
+		{"https://app.example/graphql", `{"query":"{ poll { choices { text } } }"}`, `{"data":{"poll":{"choices":[{"text":"yes"}],"candidates":[{"name":"a"}]}}}`, false},
+		{"https://app.example/graphql", `{"query":"{ history }"}`, `{"data":{"messages":[{"role":"assistant","content":"Hello"}]}}`, false},
+		{"https://app.example/graphql", `{"query":"mutation { send }","variables":{"messages":[{"role":"admin","content":"Hi"},{"text":"Hi"}]}}`, `{"data":{"send":true}}`, false},
+		{"https://api.openai.com/v1/chat/completions/chatcmpl_1", `{"metadata":{"a":"b"}}`, `{"choices":[{"message":{"role":"assistant","content":"Hello"}}]}`, false}, // a stored one
+		// A gateway with members of its own, a log of messages, and a tool of a server that takes messages.
+		{"https://app.example/ask", `{"payload":{"messages":[{"role":"user","content":"Hi"}]}}`, `{"result":{"reply":"Hello"}}`, true},
+		{"https://app.example/ask", `{"q":"Hi"}`, "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\ndata: [DONE]\n\n", true},
+		{"https://app.example/log", `{"payload":{"messages":[{"role":"user","content":"Hi"}]}}`, `{"message":"logged","status":"ok"}`, false},
+		{"https://app.example/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"messages":[{"role":"user","content":"Hi"}]}}}`, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"1"}]}}`, false},
+		{"https://app.example/audio/transcriptions", `{}`, `{"text":"Hello","usage":{"input_tokens":5}}`, false},
 		// The inference API of Hugging Face.
 		{"https://api-inference.huggingface.co/models/gpt2", `{"inputs":"x"}`, `[{"generated_text":"y"}]`, true},
 		{"https://router.huggingface.co/hf-inference/models/gpt2", `{"inputs":"x"}`, `{"error":"busy"}`, true},

@@ -142,6 +142,10 @@ func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 		strings.Contains(path, "/threads/") && strings.HasSuffix(path, "/runs") && bytes.Contains(answer, []byte("thread.run")):
 		return true
 	}
+	isStored := responsePath.MatchString(path) || strings.Contains(path, "/completions/")
+	if !isStored && !isOtherEndpoint(path) && hasGenerated(answer) {
+		return true
+	}
 	object := json.RawMessage(bytes.TrimSpace(body))
 	if !jsonio.ValidSyntax(object) || tree.First(object, mediaParameters...) != nil || isWithoutText(answer) {
 		return false
@@ -149,11 +153,15 @@ func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 	if input := tree.Member(object, "input"); strings.HasSuffix(path, "/predictions") && !strings.Contains(path, "embed") && len(input) > 0 && input[0] == '{' {
 		return tree.First(input, slices.Concat(prompts, inputPrompts)...) != nil && tree.First(input, mediaParameters...) == nil
 	}
-	if isBatch(object) || isPrediction(path, object, answer) || isWrapped(object, answer) {
+	if isBatch(object) || isPrediction(path, object, answer) {
 		return true
 	}
 	if isOtherEndpoint(path) {
 		return false
+	}
+	isTool := tree.Scalar(object, "method") == "tools/call" // of MCP
+	if !isTool && hasWithin(object, maxLevels, isConversation) && (isGraphQL(object) || jsonio.ValidSyntax(answer) && hasWithin(answer, maxLevels, hasReply)) {
+		return true
 	}
 	isModel := tree.Member(object, "model") != nil || strings.Contains(path, "/model") || strings.Contains(path, "llm")
 	if tree.First(object, prompts...) == nil { // version 1 of Cohere has a message
@@ -191,22 +199,6 @@ func mayBeModelRequest(x *recording.Interaction, text []byte, encoding error) bo
 func isBatch(object json.RawMessage) bool {
 	params := tree.Member(tree.Element(tree.Member(object, "requests"), "0"), "params")
 	return tree.Member(params, "model") != nil && tree.First(params, prompts...) != nil
-}
-
-// isWrapped reports whether the body of a request and that of its response have those of a model as members, as with
-// JSON-RPC.
-func isWrapped(object, answer json.RawMessage) bool {
-	if !jsonio.ValidSyntax(answer) {
-		return false
-	}
-	isRequest, isResponse := false, body.Name(answer) != ""
-	for _, value := range tree.Members(object) {
-		isRequest = isRequest || tree.Member(value, "model") != nil && tree.First(value, prompts...) != nil
-	}
-	for _, value := range tree.Members(answer) {
-		isResponse = isResponse || body.Name(value) != ""
-	}
-	return isRequest && isResponse
 }
 
 // isPrediction reports whether a request at a path of predictions, which other models have as well, is to one that
