@@ -107,7 +107,7 @@ func TestArchiveHead(t *testing.T) {
 
 func TestArchiveBroken(t *testing.T) {
 	t.Parallel()
-	two := "sample-2/epoch-1@1 assistant:yo"
+	one, two := "sample-1/epoch-1@1 user:hi", "sample-2/epoch-1@1 assistant:yo"
 	noLog := "! file: a ZIP without samples/*.json is not a log of Inspect: unpack it first: " + importer.ErrFormat.Error()
 	long := zipOf(t, entry{name: sampleOne.name, text: "[" + strings.Repeat(" ", 32<<20), method: zstd.ZipMethodWinZip}, sampleTwo)
 	flipped := zipOf(t, sampleOne, sampleTwo)
@@ -127,6 +127,9 @@ func TestArchiveBroken(t *testing.T) {
 		"a truncated entry":        {zipOf(t, entry{name: "samples/1.json", text: `{"id":1`}, sampleTwo), []string{"! file:1: samples/1.json: id: the text ends too early", two}},
 		"a header":                 {zipOf(t, entry{name: "header.json", text: `{"x":}`}, sampleTwo), []string{"! file:1: header.json: x: expected a value", two}},
 		"a sum":                    {flipped, []string{"! file: samples/1_epoch_1.json: zip: checksum error", two}},
+		"a sample of summaries":    {zipOf(t, entry{name: "summaries.json", text: `[{"id":1,"epoch":1},{"id":2,"epoch":1},{"id":1,"epoch":2}]`}, entry{name: "_journal/summaries/1.json", text: "{"}, sampleOne, sampleTwo), []string{one, two, `! file: the summaries have the sample "samples/1_epoch_2", which has no entry in the ZIP`}},
+		"a sample of the journal":  {zipOf(t, entry{name: "_journal/summaries/1.json", text: `[{"id":1,"epoch":1},{"id":2,"epoch":1},{"id":2,"epoch":1},{"id":"a/b","epoch":2}]`}, sampleOne, sampleTwo), []string{one, two, `! file: the summaries have the sample "samples/a/b_epoch_2", which has no entry in the ZIP`}},
+		"summaries":                {zipOf(t, entry{name: "summaries.json", text: `{"x":}`}, sampleTwo), []string{two, "! file:1: summaries.json: x: expected a value"}},
 		"no samples":               {zipOf(t, logHeader), []string{"! file: the ZIP has no entry samples/*.json, and so no runs"}},
 		"another ZIP":              {zipOf(t, entry{name: "word/document.xml"}, entry{name: "../samples/1.json"}, entry{name: "/samples/1.json"}, entry{name: "samples/1.txt"}), []string{noLog}},
 		"a name that leads away":   {zipOf(t, entry{name: "samples/../../1.json", text: sampleTwo.text}), []string{two}},
@@ -193,7 +196,7 @@ func (w *wrapped) Seek(offset int64, whence int) (int64, error) {
 
 // A file is read in place, and one that only looks like an archive is buffered.
 func TestArchiveInPlace(t *testing.T) {
-	long := zipOf(t, entry{name: "summaries.json", text: strings.Repeat("x", 1<<20)}, sampleTwo)
+	long := zipOf(t, entry{name: "notes.txt", text: strings.Repeat("x", 1<<20)}, sampleTwo)
 	for name, r := range map[string]io.Reader{
 		"a file": &wrapped{Reader: bytes.NewReader(long), left: 512 << 10},
 		"a pipe": &wrapped{Reader: bytes.NewReader(long), unmove: true, left: 1 << 10},

@@ -109,6 +109,34 @@ func (w *walker) entries() {
 	}
 	w.flush()
 	w.checkCount(len(w.zip.Samples))
+	w.checkSummaries()
+}
+
+// checkSummaries reports samples that the summaries have and the log does not.
+func (w *walker) checkSummaries() {
+	w.zipBytes, w.heldBytes = 0, 0
+	var named []string
+	for _, f := range w.zip.Summaries {
+		w.entry(f, func(text string) {
+			for _, sample := range tree.Elements(w.valid(element{text, 1, "", true})) {
+				if name := archive.Name(tree.Scalar(sample, "id"), tree.Scalar(sample, "epoch")); !slices.Contains(named, name) {
+					named = append(named, name)
+				}
+			}
+		})
+	}
+	if len(named) <= len(w.zip.Samples) {
+		return
+	}
+	for _, s := range w.zip.Samples {
+		name := strings.TrimSuffix(strings.TrimSuffix(s.Name, archive.SampleFile), ".json")
+		named = slices.DeleteFunc(named, func(n string) bool { return n == name })
+	}
+	for _, name := range named {
+		if !w.stopped {
+			w.fail(0, fmt.Errorf("the summaries have the sample %q, which has no entry in the ZIP", name))
+		}
+	}
 }
 
 func (w *walker) sample(s archive.Sample) {

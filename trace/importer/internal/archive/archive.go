@@ -33,11 +33,12 @@ import (
 // The other entries are indexes of the events.
 const (
 	samplesFolder = "samples/"
+	summaries     = "summaries.json"
 	// SampleFile is the end of the name of a chunked sample.
 	SampleFile = "/sample.json"
 )
 
-// headEntries are the entries about all runs. The summaries have nothing but what the samples have.
+// headEntries are the entries about all runs.
 var headEntries = []string{"_journal/start.json", "start.json", "results.json", "header.json", "reductions.json"}
 
 // maxDirectory limits the directory of a ZIP: about 100,000 entries.
@@ -45,9 +46,10 @@ const maxDirectory = 16 << 20
 
 // Archive is a log of Inspect.
 type Archive struct {
-	Heads   []*zip.File // about all runs; later ones take precedence
-	Samples []Sample
-	Unknown []string // other entries
+	Heads     []*zip.File // about all runs; later ones take precedence
+	Samples   []Sample
+	Summaries []*zip.File // lists that repeat data of all samples
+	Unknown   []string    // other entries
 }
 
 // Sample is an entry of the log with a sample.
@@ -90,8 +92,11 @@ func newArchive(files []*zip.File) *Archive {
 		switch {
 		case byName[f.Name] != f:
 		case !isSample:
-			known := slices.Contains(headEntries, f.Name) || strings.HasPrefix(strings.TrimPrefix(f.Name, "_journal/"), "summaries")
-			if strings.HasSuffix(f.Name, ".json") && !known {
+			switch {
+			case !strings.HasSuffix(f.Name, ".json") || slices.Contains(headEntries, f.Name):
+			case f.Name == summaries, strings.HasPrefix(f.Name, "_journal/summaries/") && byName[summaries] == nil: // it has all of the journal
+				a.Summaries = append(a.Summaries, f)
+			case !strings.HasPrefix(f.Name, "_journal/summaries/"):
 				a.Unknown = append(a.Unknown, f.Name)
 			}
 		case folder == "" || f.Name == folder+SampleFile:
@@ -123,8 +128,11 @@ func sampleFolder(name string, byName map[string]*zip.File) string {
 	return ""
 }
 
+// Name returns the name that Inspect gives to the entry of a sample, without its extension.
+func Name(id, epoch string) string { return samplesFolder + id + "_epoch_" + epoch }
+
 func (a *Archive) files() []*zip.File {
-	files := slices.Clone(a.Heads)
+	files := slices.Concat(a.Heads, a.Summaries)
 	for _, s := range a.Samples {
 		files = append(append(files, s.File), s.Chunks...)
 	}

@@ -28,9 +28,16 @@ var codexExecRecords = []string{
 // type.
 type codexExec struct {
 	run     *Run
-	started []record // items that are not completed
+	started []codexExecItem // not completed
+	outputs int             // completed texts and reasoning
 	usage   llm.Usage
 	other   lists
+}
+
+// codexExecItem is an item that has begun, with the outputs before it.
+type codexExecItem struct {
+	record
+	outputs int
 }
 
 // NewCodexExec returns a reader of the events of codex exec.
@@ -56,14 +63,28 @@ func (c *codexExec) Runs() (runs []Run) {
 	if c.run == nil {
 		return nil
 	}
-	for i := range c.started {
-		c.item(&c.started[i], false)
-	}
+	c.endItems(false)
 	c.other.moveTo(c.run)
 	c.run.setUsage(c.usage)
 	runs = []Run{*c.run}
 	*c = codexExec{}
 	return runs
+}
+
+// endItems reads the items that are not completed. It reports those whose turn has ended or whose model has responded
+// since; the recording may end with the others.
+func (c *codexExec) endItems(turnEnded bool) {
+	for i := range c.started {
+		item := &c.started[i]
+		kind := tree.Scalar(item.members["item"], "type")
+		if (turnEnded || c.outputs > item.outputs) && kind != "todo_list" && kind != "error" {
+			at := item.record
+			at.path = joinPath(at.path, "item")
+			c.run.reportRecord(&at, "the item has begun and is not completed: its end is missing")
+		}
+		c.item(&item.record, false)
+	}
+	c.started = nil
 }
 
 func (c *codexExec) add(r *record) (ended []Run) {
@@ -83,10 +104,13 @@ func (c *codexExec) add(r *record) (ended []Run) {
 	case !slices.Contains(codexExecRecords, r.kind):
 		run.reportRecord(r, "the record has the unknown type "+strconv.Quote(r.kind))
 	case r.kind == "item.started":
-		c.started = append(c.started, *r)
+		c.started = append(c.started, codexExecItem{*r, c.outputs})
 	case r.kind == "turn.completed": // the usage of the thread so far
 		run.reportUsage(r, "usage", r.members["usage"])
 		c.usage = codexUsage(r.members["usage"])
+		c.endItems(true)
+	case r.kind == "turn.failed":
+		c.endItems(true)
 	}
 	c.other.add(cmp.Or(r.kind, "unknown"), r.raw)
 	return ended
@@ -97,12 +121,15 @@ func (c *codexExec) item(r *record, complete bool) {
 	item := r.members["item"]
 	id := tree.Scalar(item, "id")
 	if complete {
-		c.started = slices.DeleteFunc(c.started, func(s record) bool { return tree.Scalar(s.members["item"], "id") == id })
+		c.started = slices.DeleteFunc(c.started, func(s codexExecItem) bool { return tree.Scalar(s.members["item"], "id") == id })
 	}
 	f := tree.Fields{Object: item}
 	switch kind, _ := f.Text("type"); kind {
 	case "agent_message", "plan", "reasoning":
 		text, ok := f.Text("text")
+		if complete {
+			c.outputs++
+		}
 		switch {
 		case !complete: // a delta of one that was not completed
 		case !ok:
