@@ -125,9 +125,18 @@ func TestRunOptions(t *testing.T) {
 		"more time, and tokens":   {&agentier.RunOptions{MaxTokens: 1000, MaxIterations: 15, Timeout: time.Minute}, 15, trace.ReasonMaxSteps},
 		"all the time, and token": {&agentier.RunOptions{MaxTokens: 1000, MaxIterations: 15, Timeout: loop.Disabled}, 15, trace.ReasonMaxSteps},
 	} {
-		res := mustRun(t, a, c.opts)
-		if res.Usage.Iterations != c.iterations || res.Stop != c.stop {
-			t.Errorf("%s: got %d iterations, stop %q; want %d, %q", name, res.Usage.Iterations, res.Stop, c.iterations, c.stop)
+		results := map[string]*agentier.Result{"Run": mustRun(t, a, c.opts)}
+		for p := range a.Parts(t.Context(), loop.Prompt("go"), c.opts) {
+			results["Parts"] = p.Complete
+		}
+		var err error
+		if _, results["RunFor"], err = agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, c.opts); err != nil {
+			t.Errorf("%s: RunFor: %v", name, err)
+		}
+		for entry, res := range results {
+			if res == nil || res.Usage.Iterations != c.iterations || res.Stop != c.stop {
+				t.Errorf("%s, %s: got %+v; want %d iterations, stop %q", name, entry, res, c.iterations, c.stop)
+			}
 		}
 	}
 	_, err := a.Run(t.Context(), loop.Prompt("go"), &agentier.RunOptions{Timeout: 1500 * time.Millisecond})

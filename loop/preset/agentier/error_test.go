@@ -30,19 +30,22 @@ func TestCodes(t *testing.T) {
 		stop  func(ctx context.Context, clock loop.Clock) (context.Context, context.CancelFunc)
 		code  string
 		cause error
+		took  time.Duration // 0 means any
 	}{
 		"the model fails":            {turns: []fake.Response{{Err: errMine}}, code: "MODEL_ERROR", cause: errMine},
 		"the model stalls":           {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Response{hang}, code: "MODEL_ERROR", cause: loop.ErrStalled},
 		"the model reports canceled": {turns: []fake.Response{{Err: context.Canceled}}, code: "MODEL_ERROR", cause: context.Canceled},
 		"all retries fail":           {cfg: retrying(1), turns: []fake.Response{{Error: &fake.Failure{Status: 503}}}, code: "MODEL_ERROR"},
-		"the time is over":           {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline},
+		"the time is over":           {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline, took: time.Minute},
+		"the time is over in a wait": {cfg: retryingFor(2500 * time.Millisecond), turns: []fake.Response{{Error: &fake.Failure{Status: 503}}},
+			code: "TIMEOUT", cause: loop.ErrDeadline, took: 2500 * time.Millisecond},
 		"a policy fails": {cfg: loop.Config{Middleware: []loop.Middleware{middleware.Wrap("p", func(context.Context, *middleware.Action, func(context.Context) error) error { return errMine })}},
 			cause: errMine},
 		"canceled": {turns: []fake.Response{hang}, code: "ABORTED", cause: context.Canceled,
 			stop: after(time.Second, context.Canceled)},
 		"canceled for a reason": {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(time.Second, errMine)},
 		"canceled in a wait": {cfg: retrying(3), turns: []fake.Response{{Error: &fake.Failure{Status: 503}}},
-			code: "ABORTED", cause: errMine, stop: after(500*time.Millisecond, errMine)},
+			code: "ABORTED", cause: errMine, stop: after(500*time.Millisecond, errMine), took: 500 * time.Millisecond},
 		"the caller's time is over": {turns: []fake.Response{hang}, code: "TIMEOUT", cause: context.DeadlineExceeded, stop: after(time.Second, context.DeadlineExceeded)},
 		"canceled, then over":       {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(59*time.Second, errMine)},
 		"over, then canceled":       {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
@@ -57,8 +60,13 @@ func TestCodes(t *testing.T) {
 		if c.stop != nil {
 			ctx, cancel = c.stop(ctx, clock)
 		}
-		res, err := a.Run(ctx, loop.Prompt("go"), nil)
+		var reported []error // AG-29
+		begun := clock.Now()
+		res, err := a.Run(ctx, loop.Prompt("go"), &agentier.RunOptions{OnError: func(err error) { reported = append(reported, err) }})
 		cancel()
+		if took := clock.Now().Sub(begun); len(reported) != 1 || reported[0] != err || c.took != 0 && took != c.took {
+			t.Errorf("%s: OnError got %v after %v, want %v once after %v", name, reported, took, err, c.took)
+		}
 		var code string
 		if e, ok := errors.AsType[*agentier.Error](err); ok {
 			code = e.Code
@@ -72,6 +80,13 @@ func TestCodes(t *testing.T) {
 // retrying returns a configuration with the retry middleware.
 func retrying(maxRetries int) loop.Config {
 	return loop.Config{Middleware: []loop.Middleware{agentier.Retry(loop.Retry{Max: maxRetries})}}
+}
+
+// retryingFor has a time limit, too.
+func retryingFor(limit time.Duration) loop.Config {
+	cfg := retrying(3)
+	cfg.Deadline = limit
+	return cfg
 }
 
 // after returns a function that ends a context after this time with this cause.

@@ -42,6 +42,27 @@ func TestRetryPlace(t *testing.T) {
 	}
 }
 
+// AG-33, AG-34: the middleware waits 1 s before the first retry, and twice as long before each next one,
+// or always as long as before the first.
+func TestRetryWaits(t *testing.T) {
+	down := fake.Response{Error: &fake.Failure{Status: 503}}
+	for name, c := range map[string]struct {
+		retry loop.Retry
+		want  time.Duration
+	}{
+		"default":          {loop.Retry{Max: 3}, 7 * time.Second},
+		"fixed":            {loop.Retry{Max: 3, Factor: 1}, 3 * time.Second},
+		"another base":     {loop.Retry{Max: 3, Base: 100 * time.Millisecond}, 700 * time.Millisecond},
+		"base and fixed":   {loop.Retry{Max: 3, Base: 100 * time.Millisecond, Factor: 1}, 300 * time.Millisecond},
+		"a limit of waits": {loop.Retry{Max: 3, MaxWait: 2 * time.Second}, 5 * time.Second},
+	} {
+		a, m := newAgent(t, loop.Config{Middleware: []loop.Middleware{agentier.Retry(c.retry)}}, fake.Response{Attempts: []fake.Response{down, down, down, {Text: "done"}}})
+		if res := mustRun(t, a, nil); res.Duration != c.want || len(m.RecordedRequests()) != 4 {
+			t.Errorf("%s: got %d requests in %v, want 4 in %v", name, len(m.RecordedRequests()), res.Duration, c.want)
+		}
+	}
+}
+
 // A response of which the caller got a part is not retried. The caller's rule decides what is
 // retried.
 func TestRetryRules(t *testing.T) {

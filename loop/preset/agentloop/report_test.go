@@ -329,10 +329,10 @@ func TestAL57Halt(t *testing.T) {
 		return middleware.GuardrailResult{Pass: pass, Tripwire: tripwire, Reason: reason}
 	}
 	ignored := []middleware.GuardrailResult{result(false, false, "noted"), result(true, true, "passed"), result(true, false, "")}
-	for want, results := range map[string][]middleware.GuardrailResult{
-		`done "x" 3`:           ignored,
-		`guardrail "secret" 4`: append(slices.Clone(ignored), result(false, true, "secret"), result(false, true, "second")),
-		`guardrail "" 1`:       {result(false, true, ""), result(false, true, "second")},
+	for want, results := range map[string][]middleware.GuardrailResult{ // checks, and failures that are reported
+		`done "x" 3 1`:           ignored,
+		`guardrail "secret" 4 2`: append(slices.Clone(ignored), result(false, true, "secret"), result(false, true, "second")),
+		`guardrail "" 1 1`:       {result(false, true, ""), result(false, true, "second")},
 	} {
 		for _, kind := range []middleware.GuardrailKind{middleware.GuardInput, middleware.GuardOutput} {
 			var rails []middleware.Guardrail
@@ -344,7 +344,14 @@ func TestAL57Halt(t *testing.T) {
 				}})
 			}
 			w := newWorld(t, says("x")).agent(agentloop.Config{Guardrails: rails})
-			same(t, fmt.Sprint("the run, guardrails of the ", kind), want, fmt.Sprintf("%s %q %d", w.run("go").Reason, w.last().FinalText, checked))
+			reason := w.run("go").Reason
+			reported := 0
+			for _, line := range w.log {
+				if line == "onGuardrailTriggered g" { // AL-59: also without a tripwire
+					reported++
+				}
+			}
+			same(t, fmt.Sprint("the run, guardrails of the ", kind), want, fmt.Sprintf("%s %q %d %d", reason, w.last().FinalText, checked, reported))
 		}
 	}
 }

@@ -247,19 +247,23 @@ func TestAL69Drop(t *testing.T) {
 // AL-56, AL-69: calls that a guardrail blocked get results when the next run begins. They
 // never run.
 func TestAL69AfterTripwire(t *testing.T) {
-	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+	w := newWorld(t, calls("", "a", "slow"), says("x")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 		return middleware.GuardrailResult{Pass: len(c.Response.Calls()) == 0, Tripwire: true, Reason: "no tools"}, nil
 	}}}})
-	if res := w.run("go"); res.Reason != agentloop.Guardrail || res.Text() != "no tools" || w.roles() != "user/1 assistant/1" || w.last().StepCount != 0 || len(w.last().Steps) != 0 {
+	if res := w.run("go"); res.Reason != agentloop.Guardrail || res.Text() != "no tools" || w.roles() != "user/1 assistant/2" || w.last().StepCount != 0 || len(w.last().Steps) != 0 {
 		t.Errorf("the run that tripped: %q %q, history %s, %d steps", res.Reason, res.Text(), w.roles(), len(w.last().Steps))
 	}
 	same(t, "events", []string{"onAgentCreate", `onRunStart "go"`, "onStepStart 0", `onStepComplete 0 "" tool_use`, "onGuardrailTriggered ", "onRunComplete guardrail"}, w.log)
 	if res := w.run("on"); res.Reason != agentloop.Done {
 		t.Errorf("the next run: %q, %v", res.Reason, res.Err)
 	}
-	got := w.History().Messages()[2].Parts[0].(llm.ToolResult)
-	if w.roles() != "user/1 assistant/1 tool/1 user/1 assistant/1" || !got.IsError || got.Text() != "the run ended before this call had a result" {
-		t.Errorf("the history %s, the result %+v", w.roles(), got)
+	if w.roles() != "user/1 assistant/2 tool/2 user/1 assistant/1" {
+		t.Errorf("the history %s", w.roles())
+	}
+	for i, id := range []string{"a", "slow"} {
+		if got := w.History().Messages()[2].Parts[i].(llm.ToolResult); got.ID != id || !got.IsError || got.Text() != "the run ended before this call had a result" {
+			t.Errorf("result %d: %+v", i, got)
+		}
 	}
 }
 
