@@ -282,13 +282,16 @@ func TestOnToken(t *testing.T) {
 // Parts yields a part for each callback and does not call the caller's callbacks. The run
 // ends when the caller stops the iteration.
 func TestParts(t *testing.T) {
-	var log, got []string
+	var log []string
 	a, m := newAgent(t, loop.Config{}, calling("c1"), saying("done"))
-	for p := range a.Parts(t.Context(), loop.Prompt("go"), callbacks(&log)) {
-		got = append(got, p.Type)
-	}
-	if diff := cmp.Diff([]string{"onToolCall", "onToolResult", "onToken", "onComplete"}, got); diff != "" || log != nil {
-		t.Errorf("parts (-want +got):\n%s\ncallbacks: %q", diff, log)
+	for _, opts := range []*agentier.RunOptions{nil, {}, callbacks(&log)} {
+		var got []string
+		for p := range a.Parts(t.Context(), loop.Prompt("go"), opts) {
+			got = append(got, p.Type)
+		}
+		if diff := cmp.Diff([]string{"onToolCall", "onToolResult", "onToken", "onComplete"}, got); diff != "" || log != nil {
+			t.Errorf("parts (-want +got):\n%s\ncallbacks: %q", diff, log)
+		}
 	}
 	asked := len(m.RecordedRequests())
 	for p := range a.Parts(t.Context(), loop.Prompt("again"), nil) {
@@ -633,10 +636,10 @@ func TestAllCallbacks(t *testing.T) {
 // AG-57: the limits of an agent apply to each run by itself: iterations, tokens and time.
 func TestLimitsOfEachRun(t *testing.T) {
 	text := saying("done")
-	text.Usage = llm.Usage{InputTokens: 30}
-	a, _ := newAgent(t, loop.Config{TokenBudget: 50, MaxSteps: 1}, text)
-	for n := range 3 {
-		if res := mustRun(t, a, nil); res.Stop != trace.ReasonEndTurn || res.Usage.Total() != 30 || res.Usage.Iterations != 1 {
+	text.Usage = llm.Usage{InputTokens: 15}
+	a, _ := newAgent(t, loop.Config{TokenBudget: 50, MaxSteps: 2}, calling("c1"), text)
+	for n := range 5 {
+		if res := mustRun(t, a, nil); res.Stop != trace.ReasonEndTurn || res.Usage.Total() != 30 || res.Usage.Iterations != 2 {
 			t.Errorf("run %d: got %+v", n, res)
 		}
 	}

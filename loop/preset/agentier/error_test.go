@@ -183,7 +183,11 @@ func TestRunFor(t *testing.T) {
 		"too large":   {turns: say(`{"n":99999999999999999999}`), fails: `{"n":99999999999999999999}`},
 	} {
 		a, _ := newAgent(t, loop.Config{}, c.turns...)
-		got, res, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), c.reAsks, nil)
+		var reported *agentier.Result
+		got, res, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), c.reAsks, &agentier.RunOptions{OnComplete: func(res *agentier.Result) { reported = res }})
+		if reported != res {
+			t.Errorf("%s: OnComplete got %+v, want %+v", name, reported, res)
+		}
 		if diff := cmp.Diff(c.want, got); diff != "" || (res == nil) != (c.fails != "") {
 			t.Errorf("%s: %+v (-want +got):\n%s", name, res, diff)
 		}

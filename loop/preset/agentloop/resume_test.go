@@ -426,6 +426,10 @@ func TestAL85AL86Snapshot(t *testing.T) {
 	if got := back.Metadata(); got["k"] != "v" {
 		t.Errorf("the metadata: %v", got)
 	}
+	if err := back.AddTool(text("later", "")); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the names of the tools", []string{"a", "slow", "bad", "later"}, back.Dump().ToolNames)
 }
 
 // Restore returns an error for an invalid snapshot.
