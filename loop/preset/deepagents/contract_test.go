@@ -23,7 +23,7 @@ import (
 )
 
 // DA-10, DA-13: stop conditions alone replace the limit of 25 steps, in the configuration of the
-// agent and in the options of a run, which override those of the agent.
+// agent and in the options of a run, which override those of the agent, in each entry point.
 func TestStopWhenDA10DA13(t *testing.T) {
 	is := func(n ...int) (list []loop.StopCondition) {
 		for _, n := range n {
@@ -41,23 +41,26 @@ func TestStopWhenDA10DA13(t *testing.T) {
 		{nil, 0, nil, 0, 25}, {is(50), 0, nil, 0, 50}, {nil, 0, is(50), 0, 50}, {is(3), 0, nil, 0, 3}, {nil, 0, is(3), 0, 3},
 		{is(50, 40), 0, nil, 0, 40}, {is(3), 0, is(50), 0, 50}, {nil, 3, is(50), 0, 50}, {is(50), 0, nil, 4, 4}, {is(50), 30, nil, 0, 30},
 	} {
-		m := fake.NewModel(slices.Repeat([]fake.Response{calls("a")}, 60)...)
-		a := agent("root", m, tool("a", "A"))
-		a.StopWhen, a.MaxSteps = c.agent, c.agentMax
-		var declared trace.Options
-		res, err := deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{
-			StopWhen: c.run, MaxSteps: c.runMax, Sink: trace.SinkFunc(func(ev trace.Event) error {
-				if b, ok := ev.Body.(trace.RunStart); ok {
-					declared = b.Options
-				}
-				return nil
-			}),
-		}})
-		if err != nil || len(m.RecordedRequests()) != c.want || len(res.Steps[c.want-1].Results) != 1 {
-			t.Errorf("agent %d %d, run %d %d: got %d requests, want %d; %v", len(c.agent), c.agentMax, len(c.run), c.runMax, len(m.RecordedRequests()), c.want, err)
-		}
-		if limit, ok := declared.Lookup("max_steps"); ok != (c.want == 25 || c.want == 4 || c.want == 30) {
-			t.Errorf("agent %d %d, run %d %d: the trace declares the step limit %q", len(c.agent), c.agentMax, len(c.run), c.runMax, limit)
+		for name, entry := range entryPoints {
+			m := fake.NewModel(slices.Repeat([]fake.Response{calls("a")}, 60)...)
+			a := agent("root", m, tool("a", "A"))
+			a.StopWhen, a.MaxSteps = c.agent, c.agentMax
+			var declared trace.Options
+			results := 0
+			err := entry(t.Context(), a, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{
+				StopWhen: c.run, MaxSteps: c.runMax, OnStep: func(s loop.Step) { results += len(s.Results) }, Sink: trace.SinkFunc(func(ev trace.Event) error {
+					if b, ok := ev.Body.(trace.RunStart); ok {
+						declared = b.Options
+					}
+					return nil
+				}),
+			}})
+			if err != nil || len(m.RecordedRequests()) != c.want || results != c.want {
+				t.Errorf("%s, agent %d %d, run %d %d: got %d requests, want %d; %v", name, len(c.agent), c.agentMax, len(c.run), c.runMax, len(m.RecordedRequests()), c.want, err)
+			}
+			if limit, ok := declared.Lookup("max_steps"); ok != (c.want == 25 || c.want == 4 || c.want == 30) {
+				t.Errorf("%s, agent %d %d, run %d %d: the trace declares the step limit %q", name, len(c.agent), c.agentMax, len(c.run), c.runMax, limit)
+			}
 		}
 	}
 }
@@ -122,34 +125,40 @@ func TestRepairModelDA27DA28(t *testing.T) {
 		{true, "", `{"city":`, "gpt-oss-20b", `"{\"city\":"`},
 		{false, "", `{"city":7}`, "big", `{"city":7}`},
 	} {
-		bad := fake.Response{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: c.args}}}
-		fast, main := fake.NewModel(text(`{"city":"Bern"}`)), fake.NewModel(bad, text("done"))
-		if !c.own {
-			main.Responses[1] = text(`{"city":"Bern"}`) // of the repair, and of step 1
-		}
-		root := agent("root", main, weather)
-		root.ModelName = "big"
-		if c.own {
-			root.RepairModel, root.RepairModelName = fast, c.name
-		}
-		res, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), nil, nil)
-		if err != nil || len(res.Steps) != 2 || res.Steps[0].Results[0].Text() != `{"city":"Bern"}` {
-			t.Fatalf("%+v: got %+v, %v", c, res, err)
-		}
-		requests := fast.RecordedRequests()
-		if !c.own {
-			requests = main.RecordedRequests()[1:2]
-		}
-		if n := len(main.RecordedRequests()); len(requests) != 1 || n != map[bool]int{true: 2, false: 3}[c.own] {
-			t.Fatalf("%+v: %d repairs, %d requests to the agent's model", c, len(requests), n)
-		}
-		req := requests[0].Request
-		if req.Model != c.want || len(req.Tools) != 0 || string(req.Settings.OutputSchema) != schema {
-			t.Errorf("%+v: the model %q, %d tools, the schema %s", c, req.Model, len(req.Tools), req.Settings.OutputSchema)
-		}
-		want := "The model tried to call \"weather\" with:\n" + c.lines + "\nThe tool accepts:\n" + schema + "\nPlease fix the inputs."
-		if diff := cmp.Diff([]llm.Message{llm.User(want)}, req.Messages); diff != "" {
-			t.Errorf("%+v: the prompt (-want +got):\n%s", c, diff)
+		for name, entry := range entryPoints {
+			bad := fake.Response{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: c.args}}}
+			fast, main := fake.NewModel(text(`{"city":"Bern"}`)), fake.NewModel(bad, text("done"))
+			if !c.own {
+				main.Responses[1] = text(`{"city":"Bern"}`) // of the repair, and of step 1
+			}
+			root := agent("root", main, weather)
+			root.ModelName = "big"
+			if c.own {
+				root.RepairModel, root.RepairModelName = fast, c.name
+			}
+			var results []string
+			if err := entry(t.Context(), root, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{OnStep: func(s loop.Step) {
+				for _, r := range s.Results {
+					results = append(results, r.Text())
+				}
+			}}}); err != nil || !slices.Equal(results, []string{`{"city":"Bern"}`}) {
+				t.Fatalf("%s, %+v: got %q, %v", name, c, results, err)
+			}
+			requests := fast.RecordedRequests()
+			if !c.own {
+				requests = main.RecordedRequests()[1:2]
+			}
+			if n := len(main.RecordedRequests()); len(requests) != 1 || n != map[bool]int{true: 2, false: 3}[c.own] {
+				t.Fatalf("%s, %+v: %d repairs, %d requests to the agent's model", name, c, len(requests), n)
+			}
+			req := requests[0].Request
+			if req.Model != c.want || len(req.Tools) != 0 || string(req.Settings.OutputSchema) != schema {
+				t.Errorf("%s, %+v: the model %q, %d tools, the schema %s", name, c, req.Model, len(req.Tools), req.Settings.OutputSchema)
+			}
+			want := "The model tried to call \"weather\" with:\n" + c.lines + "\nThe tool accepts:\n" + schema + "\nPlease fix the inputs."
+			if diff := cmp.Diff([]llm.Message{llm.User(want)}, req.Messages); diff != "" {
+				t.Errorf("%s, %+v: the prompt (-want +got):\n%s", name, c, diff)
+			}
 		}
 	}
 }

@@ -160,44 +160,27 @@ func types(parts iter.Seq[uistream.Part]) string {
 
 // DA-49: a long conversation is sent as it is.
 func TestLongConversationDA49(t *testing.T) {
-	m := fake.NewModel(calls("a"), text("x"))
-	in := loop.Input{Messages: []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "two"}), llm.User(strings.Repeat("long ", 1_000_000))}}
-	if _, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), in, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	r := m.RecordedRequests()
-	if len(r) != 2 || !cmp.Equal(in.Messages, r[1].Request.Messages[:3]) || len(r[1].Request.Messages) != 5 {
-		t.Errorf("%d requests, the last one with %d messages", len(r), len(r[len(r)-1].Request.Messages))
+	in := loop.Input{Messages: []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "two"}), llm.User(strings.Repeat("long ", 300_000))}}
+	for name, entry := range entryPoints {
+		m := fake.NewModel(calls("a"), text("x"))
+		if err := entry(t.Context(), agent("root", m, tool("a", "A")), in, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		r := m.RecordedRequests()
+		if len(r) != 2 || !cmp.Equal(in.Messages, r[1].Request.Messages[:3]) || len(r[1].Request.Messages) != 5 {
+			t.Errorf("%s: %d requests, the last one with %d messages", name, len(r), len(r[len(r)-1].Request.Messages))
+		}
 	}
 }
 
 // DA-04: a string is one user message, and messages are sent as they are, by each entry point.
 func TestInputDA04(t *testing.T) {
 	long := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "two"}), llm.User("three")}
-	for name, entry := range map[string]func(*deepagents.Agent, loop.Input) error{
-		"generate": func(a *deepagents.Agent, in loop.Input) error {
-			_, err := deepagents.Generate(t.Context(), a, in, nil, nil)
-			return err
-		},
-		"execute": func(a *deepagents.Agent, in loop.Input) error {
-			s, err := deepagents.Execute(t.Context(), a, in, nil, nil)
-			if err == nil {
-				_, err = s.Wait()
-			}
-			return err
-		},
-		"swarm": func(a *deepagents.Agent, in loop.Input) error {
-			parts, err := deepagents.Swarm(t.Context(), a, in, nil, nil, uistream.Options{})
-			if err == nil {
-				_ = types(parts)
-			}
-			return err
-		},
-	} {
+	for name, entry := range entryPoints {
 		m := &fake.Model{Responses: []fake.Response{text("x"), text("y")}, IsolateConversations: true}
 		a := agent("root", m)
 		for _, in := range []loop.Input{loop.Prompt("hi"), {Messages: []llm.Message{llm.User("hi")}}, {Messages: long}} {
-			if err := entry(a, in); err != nil {
+			if err := entry(t.Context(), a, in, nil, nil); err != nil {
 				t.Fatal(name, err)
 			}
 		}
@@ -240,58 +223,69 @@ func TestInstructionsDA06(t *testing.T) {
 	}
 }
 
-// DA-13: the limit of the options overrides that of the agent.
+// DA-13: the limit of the options overrides that of the agent, in each entry point.
 func TestLimitDA13(t *testing.T) {
 	for _, c := range []struct{ agent, run, want int }{{0, 0, 25}, {3, 0, 3}, {3, 4, 4}, {30, 2, 2}, {0, 50, 50}} {
-		m := fake.NewModel(slices.Repeat([]fake.Response{calls("a")}, 60)...)
-		a := agent("root", m, tool("a", "A"))
-		a.MaxSteps = c.agent
-		res, err := deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{MaxSteps: c.run}})
-		if err != nil || len(m.RecordedRequests()) != c.want || len(res.Steps) != c.want || res.Finish != llm.FinishToolCalls {
-			t.Errorf("%+v: got %d requests, %v", c, len(m.RecordedRequests()), err)
+		for name, entry := range entryPoints {
+			m := fake.NewModel(slices.Repeat([]fake.Response{calls("a")}, 60)...)
+			a := agent("root", m, tool("a", "A"))
+			a.MaxSteps = c.agent
+			steps := 0
+			err := entry(t.Context(), a, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{MaxSteps: c.run, OnStep: func(s loop.Step) {
+				if steps++; s.FinishReason != llm.FinishToolCalls || len(s.Results) != 1 {
+					t.Errorf("%s, %+v: step %+v", name, c, s)
+				}
+			}}})
+			if err != nil || len(m.RecordedRequests()) != c.want || steps != c.want {
+				t.Errorf("%s, %+v: got %d requests, %v", name, c, len(m.RecordedRequests()), err)
+			}
 		}
 	}
 }
 
 // DA-14: PrepareStep is called for each model call, with the steps so far and the
-// messages.
+// messages, in each entry point.
 func TestPrepareStepDA14(t *testing.T) {
-	var got []string
-	spy := loop.Middleware{Name: "spy", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-			got = append(got, fmt.Sprintf("%d steps, %d messages", len(s.Steps), len(s.History())))
-			return loop.StepChange{}, nil
+	for name, entry := range entryPoints {
+		var got []string
+		spy := loop.Middleware{Name: "spy", New: func(loop.RunInfo) loop.Hooks {
+			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+				got = append(got, fmt.Sprintf("%d steps, %d messages", len(s.Steps), len(s.History())))
+				return loop.StepChange{}, nil
+			}}
 		}}
-	}}
-	m := fake.NewModel(calls("a"), calls("a"), text("done"))
-	if _, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{Middleware: []loop.Middleware{spy}}}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"0 steps, 1 messages", "1 steps, 3 messages", "2 steps, 5 messages"}, got); diff != "" {
-		t.Errorf("prepared steps (-want +got):\n%s", diff)
+		m := fake.NewModel(calls("a"), calls("a"), text("done"))
+		if err := entry(t.Context(), agent("root", m, tool("a", "A")), loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{Middleware: []loop.Middleware{spy}}}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"0 steps, 1 messages", "1 steps, 3 messages", "2 steps, 5 messages"}, got); diff != "" {
+			t.Errorf("%s: prepared steps (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
 // DA-24: each agent uses its own model. An agent without a model uses that of the root.
 func TestModelsDA24(t *testing.T) {
-	rootModel, own := fake.NewModel(calls("transfer_to_b"), text("done")), fake.NewModel(calls("transfer_to_c"))
-	root, b, c := agent("root", rootModel), agent("b", own), agent("c", nil)
-	root.ModelName, b.ModelName = "big", "small"
-	root.Handoffs, b.Handoffs, c.Handoffs = []*deepagents.Agent{b}, []*deepagents.Agent{c}, []*deepagents.Agent{root}
-	if _, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, r := range slices.Concat(rootModel.RecordedRequests(), own.RecordedRequests()) {
-		got = append(got, r.Request.Model+"/"+r.Request.System.Text())
-	}
-	if diff := cmp.Diff([]string{"big/I am root of ", "big/I am c of ", "small/I am b of "}, got); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
+	for name, entry := range entryPoints {
+		rootModel, own := fake.NewModel(calls("transfer_to_b"), text("done")), fake.NewModel(calls("transfer_to_c"))
+		root, b, c := agent("root", rootModel), agent("b", own), agent("c", nil)
+		root.ModelName, b.ModelName = "big", "small"
+		root.Handoffs, b.Handoffs, c.Handoffs = []*deepagents.Agent{b}, []*deepagents.Agent{c}, []*deepagents.Agent{root}
+		if err := entry(t.Context(), root, loop.Prompt("go"), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range slices.Concat(rootModel.RecordedRequests(), own.RecordedRequests()) {
+			got = append(got, r.Request.Model+"/"+r.Request.System.Text())
+		}
+		if diff := cmp.Diff([]string{"big/I am root of ", "big/I am c of ", "small/I am b of "}, got); diff != "" {
+			t.Errorf("%s: requests (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
 // DA-35, DA-36: the messages are all that the run added, or only the final answer, even
-// if results follow it.
+// if results follow it, of Generate and of Execute.
 func TestOutputModeDA35DA36(t *testing.T) {
 	history := loop.Continue([]llm.Message{llm.User("1"), llm.Assistant(llm.Text{Text: "2"})}, llm.User("3"))
 	for _, c := range []struct {
@@ -301,8 +295,9 @@ func TestOutputModeDA35DA36(t *testing.T) {
 	}{{false, 0, "assistant tool assistant"}, {true, 0, "assistant:done"}, {false, 1, "assistant tool"}, {true, 1, "assistant:first"}} {
 		first := calls("a")
 		first.Text = "first"
-		m := fake.NewModel(first, text("done"))
-		res, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), history, nil, &deepagents.Options{LastMessage: c.last, Loop: loop.Config{MaxSteps: c.steps}})
+		m := func() *fake.Model { return fake.NewModel(first, text("done")) }
+		opts := &deepagents.Options{LastMessage: c.last, Loop: loop.Config{MaxSteps: c.steps}}
+		res, err := deepagents.Generate(t.Context(), agent("root", m(), tool("a", "A")), history, nil, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,6 +310,14 @@ func TestOutputModeDA35DA36(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("LastMessage %t at %d steps: got %q, want %s", c.last, c.steps, got, c.want)
+		}
+		s, err := deepagents.Execute(t.Context(), agent("root", m(), tool("a", "A")), history, nil, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		executed, err := s.Wait()
+		if diff := cmp.Diff(res.Messages, executed.Messages); diff != "" || err != nil {
+			t.Errorf("LastMessage %t at %d steps, %v: messages (-Generate +Execute):\n%s", c.last, c.steps, err, diff)
 		}
 	}
 	broken := fake.NewModel(fake.Response{Error: &fake.Failure{Status: 400}})
@@ -342,9 +345,9 @@ func TestResultDA38(t *testing.T) {
 	if len(res.ToolCalls) != 1 || len(res.ToolResults) != 1 || res.ToolResults[0].Text() != "A" || res.ToolResults[0].ID != res.ToolCalls[0].ID || res.ToolCalls[0].ID != res.Steps[1].Calls[0].ID {
 		t.Errorf("got %+v, %+v", res.ToolCalls, res.ToolResults)
 	}
-	res, err = deepagents.Generate(t.Context(), agent("root", fake.NewModel(text("x"))), loop.Prompt("go"), nil, nil)
-	if err != nil || len(res.Steps) != 1 || res.ToolCalls != nil || res.State == nil {
-		t.Errorf("without tools: got %+v, %v", res, err)
+	res, err = deepagents.Generate(t.Context(), agent("root", fake.NewModel(one, text("x")), tool("a", "A")), loop.Prompt("go"), nil, nil)
+	if err != nil || len(res.Steps) != 2 || res.Text != "x" || res.Finish != llm.FinishStop || res.ToolCalls != nil || res.ToolResults != nil || res.State == nil {
+		t.Errorf("after a last step without calls: got %+v, %v", res, err)
 	}
 }
 
@@ -366,6 +369,14 @@ func TestOutputDA41(t *testing.T) {
 	res, err := deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, nil)
 	if err != nil || string(res.Output) != `{"plan":["x"]}` || len(m.RecordedRequests()[0].Request.Settings.OutputSchema) == 0 {
 		t.Errorf("got %s, %v", res.Output, err)
+	}
+	a.Model = fake.NewModel(first, text(`{"plan":["x"]}`))
+	s, err := deepagents.Execute(t.Context(), a, loop.Prompt("go"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if executed, err := s.Wait(); err != nil || string(executed.Output) != `{"plan":["x"]}` {
+		t.Errorf("execute: got %s, %v", executed.Output, err)
 	}
 	var got plan
 	_, err = shape.Read(res.Text, &got)
@@ -549,6 +560,17 @@ func TestAsToolDA50(t *testing.T) {
 		t.Errorf("nested runs (-want +got):\n%s", diff)
 	}
 	alone := agent("alone", fake.NewModel(text("hi")))
+	for steps, want := range map[int]string{24: "found it", 40: ""} { // its limit is 25 steps
+		m := fake.NewModel(append(slices.Repeat([]fake.Response{calls("a")}, steps), text("found it"))...)
+		own, err := deepagents.AsTool(agent("own", m, tool("a", "A")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := own.Run(t.Context(), loop.Call{Arguments: `{"input":"x"}`})
+		if err != nil || out.Content[0].(llm.Text).Text != want || len(m.RecordedRequests()) != 25 {
+			t.Errorf("%d steps with tools: got %+v, %v after %d model calls", steps, out, err, len(m.RecordedRequests()))
+		}
+	}
 	byItself, err := deepagents.AsTool(alone, nil)
 	if err != nil {
 		t.Fatal(err)

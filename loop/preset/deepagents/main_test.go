@@ -11,6 +11,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/deepagents"
+	"github.com/looptape/looptape/loop/uistream"
 )
 
 // TestMain checks that no goroutine outlives the tests.
@@ -55,4 +56,26 @@ func asked(m *fake.Model) []string {
 		out = append(out, fmt.Sprintf("%s: %d, %s", r.Request.System.Text(), len(messages), last.Role))
 	}
 	return out
+}
+
+// entryPoints are the entry points. Each runs an agent until its run ends.
+var entryPoints = map[string]func(context.Context, *deepagents.Agent, loop.Input, *middleware.Vars, *deepagents.Options) error{
+	"generate": func(ctx context.Context, a *deepagents.Agent, in loop.Input, vars *middleware.Vars, opts *deepagents.Options) error {
+		_, err := deepagents.Generate(ctx, a, in, vars, opts)
+		return err
+	},
+	"execute": func(ctx context.Context, a *deepagents.Agent, in loop.Input, vars *middleware.Vars, opts *deepagents.Options) error {
+		s, err := deepagents.Execute(ctx, a, in, vars, opts)
+		if err == nil {
+			_, err = s.Wait()
+		}
+		return err
+	},
+	"swarm": func(ctx context.Context, a *deepagents.Agent, in loop.Input, vars *middleware.Vars, opts *deepagents.Options) error {
+		parts, err := deepagents.Swarm(ctx, a, in, vars, opts, uistream.Options{})
+		if err == nil {
+			_ = types(parts)
+		}
+		return err
+	},
 }

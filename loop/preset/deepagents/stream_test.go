@@ -188,19 +188,30 @@ func team(m *fake.Model, hook func(context.Context, middleware.Ended) ([]llm.Mes
 }
 
 // DA-03, DA-31, DA-32, DA-33: the root continues after b in the same stream. The stream
-// has one start and one finish, with and without a hook. Only Swarm calls the hook.
+// has one start and one finish, with and without a hook, which is called again until it returns nothing, and
+// at most five times. Only Swarm calls the hook.
 func TestSwarmDA31DA32DA33(t *testing.T) {
 	sum := func(context.Context, middleware.Ended) ([]llm.Message, error) {
 		return []llm.Message{llm.User("Sum up.")}, nil
 	}
+	hooked := 0
+	twice := func(ctx context.Context, e middleware.Ended) ([]llm.Message, error) {
+		if hooked++; hooked > 2 {
+			return nil, nil
+		}
+		return sum(ctx, e)
+	}
+	again := slices.Repeat([]fake.Response{calls("transfer_to_b"), text("b")}, 10)
 	for name, c := range map[string]struct {
 		hook  func(context.Context, middleware.Ended) ([]llm.Message, error)
 		turns []fake.Response
 		want  string
 	}{
-		"with a hook":       {sum, []fake.Response{calls("transfer_to_b"), text("b done"), text("summary")}, "b done|summary"},
-		"without":           {nil, []fake.Response{calls("transfer_to_b"), text("b done")}, "b done"},
-		"never transferred": {sum, []fake.Response{text("root done")}, "root done"},
+		"until it returns nothing": {twice, again, "b|b|b"},
+		"five times at most":       {sum, again, "b|b|b|b|b|b"},
+		"with a hook":              {sum, []fake.Response{calls("transfer_to_b"), text("b done"), text("summary")}, "b done|summary"},
+		"without":                  {nil, []fake.Response{calls("transfer_to_b"), text("b done")}, "b done"},
+		"never transferred":        {sum, []fake.Response{text("root done")}, "root done"},
 	} {
 		vars := middleware.NewVars(nil)
 		parts, err := deepagents.Swarm(t.Context(), team(fake.NewModel(c.turns...), c.hook), loop.Prompt("go"), vars, nil, uistream.Options{})
