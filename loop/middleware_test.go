@@ -484,6 +484,7 @@ func TestStopConditions(t *testing.T) {
 	}{
 		{"none", nil, 4, trace.ReasonEndTurn},
 		{"never", []loop.StopCondition{never}, 4, trace.ReasonEndTurn},
+		{"count 0", []loop.StopCondition{loop.StepCountIs(0)}, 1, trace.ReasonStopCondition},
 		{"count 1", []loop.StopCondition{loop.StepCountIs(1)}, 1, trace.ReasonStopCondition},
 		{"count 2", []loop.StopCondition{never, loop.StepCountIs(2)}, 2, trace.ReasonStopCondition},
 		{"count 4, after the end", []loop.StopCondition{loop.StepCountIs(4)}, 4, trace.ReasonEndTurn},

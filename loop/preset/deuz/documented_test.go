@@ -89,6 +89,9 @@ func TestToolValuesDZ56(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n := strings.Count(string(line), `"isError"`); n != 1 {
+		t.Errorf("%d results have the member isError, want only that of the error: %s", n, line)
+	}
 	type record struct {
 		ToolCallID string          `json:"toolCallId"`
 		ToolName   string          `json:"toolName"`
@@ -376,8 +379,8 @@ func TestProviderDZ59(t *testing.T) {
 	}
 }
 
-// DZ-13, DZ-15, DZ-17, DZ-18, DZ-24: the JSON of a result has a record of each step with its own
-// text, all its calls and all its results, and it has all pending calls.
+// DZ-13 to DZ-18, DZ-22 to DZ-24: the JSON of a result has a record of each step with its own
+// text, its reasoning if it has any, all its calls, all its results and its messages. It has all new messages and all pending calls.
 func TestRecordsDZ13(t *testing.T) {
 	client, err := loop.ClientTool("client", "", nil)
 	if err != nil {
@@ -387,40 +390,64 @@ func TestRecordsDZ13(t *testing.T) {
 		return typed(t, name, func(context.Context, map[string]string) (string, error) { return "of " + name, nil })
 	}
 	first, last := calls("1", "a", "b"), calls("3", "client", "client")
-	first.Text, last.Text, last.Calls[1].ID = "one", "three", "4"
-	opts := deuz.Options{
-		Model:    &fake.Model{Responses: []fake.Response{first, calls("2", "b"), last}},
-		Messages: messages(), Loop: loop.Config{Tools: []loop.Tool{tool("a"), tool("b"), client}, MaxSteps: 5},
+	first.Text, first.Reasoning, last.Text, last.Calls[1].ID = "one", "hm", "three", "4"
+	type record struct {
+		ToolName, Result string
+		Args             struct{ Of string }
 	}
-	res, err := deuz.GenerateText(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := json.Marshal(res)
-	if err != nil {
-		t.Fatal(err)
-	}
-	type record struct{ ToolName, Result string }
+	type response struct{ Messages []struct{ Role llm.Role } }
 	type step struct {
 		StepType, Text         string
+		ReasoningText          *string
 		ToolCalls, ToolResults []record
+		Response               response
 	}
-	var got struct {
+	type result struct {
 		Text      string
 		Steps     []step
 		ToolCalls []record
+		Response  response
 	}
-	if err := json.Unmarshal(line, &got); err != nil {
-		t.Fatal(err)
+	run := func(responses ...fake.Response) (got result) {
+		res, err := deuz.GenerateText(t.Context(), deuz.Options{
+			Model: &fake.Model{Responses: responses}, Messages: []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")},
+			Loop: loop.Config{Tools: []loop.Tool{tool("a"), tool("b"), client}, MaxSteps: 5},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(encoded(t, res), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got
 	}
-	want := got
-	want.Text, want.ToolCalls = "three", []record{{"client", ""}, {"client", ""}}
-	want.Steps = []step{
-		{"initial", "one", []record{{"a", ""}, {"b", ""}}, []record{{"a", "of a"}, {"b", "of b"}}},
-		{"tool-result", "", []record{{"b", ""}}, []record{{"b", "of b"}}},
-		{"tool-result", "three", want.ToolCalls, []record{}},
+	call := func(name string) record { return record{name, "", struct{ Of string }{name}} }
+	of := func(name string) record { return record{ToolName: name, Result: "of " + name} }
+	roles := func(roles ...llm.Role) (r response) {
+		for _, role := range roles {
+			r.Messages = append(r.Messages, struct{ Role llm.Role }{role})
+		}
+		return r
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", line, diff)
+	thought := "hm"
+	pending := []record{call("client"), call("client")}
+	want := result{
+		Text: "three", ToolCalls: pending, Response: roles(llm.RoleAssistant, llm.RoleTool, llm.RoleAssistant, llm.RoleTool, llm.RoleAssistant),
+		Steps: []step{
+			{"initial", "one", &thought, []record{call("a"), call("b")}, []record{of("a"), of("b")}, roles(llm.RoleAssistant, llm.RoleTool)},
+			{"tool-result", "", nil, []record{call("b")}, []record{of("b")}, roles(llm.RoleAssistant, llm.RoleTool)},
+			{"tool-result", "three", nil, pending, []record{}, roles(llm.RoleAssistant)},
+		},
+	}
+	if diff := cmp.Diff(want, run(first, calls("2", "b"), last)); diff != "" {
+		t.Errorf("pending calls (-want +got):\n%s", diff)
+	}
+	// A last step with text has empty lists, not null.
+	want = result{
+		Text: "x", Response: roles(llm.RoleAssistant),
+		Steps: []step{{"initial", "x", nil, []record{}, []record{}, roles(llm.RoleAssistant)}},
+	}
+	if diff := cmp.Diff(want, run(says("x"))); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
 	}
 }

@@ -68,7 +68,7 @@ func TestNoToolsDZ01(t *testing.T) {
 		first.Chunks = []string{"some ", "text"}
 		m := fake.NewModel(first, says("b"))
 		res, err := deuz.GenerateText(t.Context(), deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{Tools: none, MaxSteps: 5}})
-		if err != nil || res.Text != "some text" || res.Steps != nil || len(m.RecordedRequests()) != 1 {
+		if err != nil || res.Text != "some text" || res.Steps != nil || len(m.RecordedRequests()) != 1 || strings.Contains(string(encoded(t, res)), "steps") {
 			t.Errorf("GenerateText: %+v, %v after %d calls", res, err, len(m.RecordedRequests()))
 		}
 		m = fake.NewModel(first, says("b"))
@@ -190,20 +190,30 @@ func TestInvalidOptionsDZ54(t *testing.T) {
 	}
 }
 
-// DZ-32: StreamChat returns before the model is called. If the call fails, the parts end with the
+// DZ-32: StreamChat returns before the model is called. If a call fails, the first or a later one, the parts end with the
 // error, and both awaitables fail with it.
 func TestStreamFailsDZ32(t *testing.T) {
-	m := fake.NewModel(fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}})
-	s := deuz.StreamChat(t.Context(), deuz.Options{Model: m, Messages: messages()})
-	if n := len(m.RecordedRequests()); n != 0 {
-		t.Fatalf("the model was called %d times before the stream is read", n)
-	}
-	parts := slices.Collect(s.Full())
-	_, err := s.Usage()
-	_, err2 := s.FinishReason()
-	last := parts[len(parts)-1]
-	if api, ok := errors.AsType[*llm.APIError](last.Err); !ok || api.Status != 500 || last.Type != "error" || len(parts) != 2 || !errors.Is(err, api) || !errors.Is(err2, api) {
-		t.Errorf("parts %+v, usage %v, finish reason %v", parts, err, err2)
+	boom := fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}
+	for want, responses := range map[string][]fake.Response{
+		"step-start error": {boom},
+		"step-start tool-call-delta step-finish tool-call tool-result step-start error": {calls("", "a"), boom},
+	} {
+		m := fake.NewModel(responses...)
+		s := deuz.StreamChat(t.Context(), deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{MaxSteps: 5, Tools: tools(nil)}})
+		if n := len(m.RecordedRequests()); n != 0 {
+			t.Fatalf("the model was called %d times before the stream is read", n)
+		}
+		parts := slices.Collect(s.Full())
+		var types []string
+		for _, p := range parts {
+			types = append(types, p.Type)
+		}
+		_, err := s.Usage()
+		_, err2 := s.FinishReason()
+		last := parts[len(parts)-1]
+		if api, ok := errors.AsType[*llm.APIError](last.Err); !ok || api.Status != 500 || strings.Join(types, " ") != want || !errors.Is(err, api) || !errors.Is(err2, api) {
+			t.Errorf("parts %q, error %v, usage %v, finish reason %v", types, last.Err, err, err2)
+		}
 	}
 }
 
@@ -287,8 +297,8 @@ func TestGenerateTextFailsDZ50(t *testing.T) {
 }
 
 // DZ-20, DZ-55: the usage of a step is that of its response alone, in the result, in the callback
-// and in the parts. The total is the sum, also at the step limit and after the runaway guard. All have the
-// sum of input and output tokens.
+// and in the parts. The total is the sum, also at the step limit, after the runaway guard and after a stop condition. All have the
+// sum of input and output tokens. DZ-30: one finish is the last part of each.
 func TestUsageDZ20(t *testing.T) {
 	one := llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 4, CacheCreationInputTokens: 3, ReasoningOutputTokens: 2}
 	two := llm.Usage{InputTokens: 20, OutputTokens: 7, CacheReadInputTokens: 8, CacheCreationInputTokens: 6, ReasoningOutputTokens: 5}
@@ -300,6 +310,7 @@ func TestUsageDZ20(t *testing.T) {
 		"natural end": {says("x"), loop.Config{MaxSteps: 5}},
 		"step limit":  {calls("2", "bad"), loop.Config{MaxSteps: 2}},
 		"guard":       {calls("2", "bad"), loop.Config{MaxSteps: 5, MaxConsecutiveToolErrors: 2}},
+		"condition":   {calls("2", "bad"), loop.Config{MaxSteps: 5, StopWhen: []loop.StopCondition{loop.StepCountIs(2)}}},
 	} {
 		first := calls("1", "bad")
 		first.Usage, c.second.Usage = one, two

@@ -603,22 +603,32 @@ func TestThreadAfterSummary(t *testing.T) {
 	}
 }
 
-// RA-13: the model gets all messages and tools in order, and the system prompt if there is one.
+// RA-13: in each turn the model gets all messages and tools in order, and the system prompt if there is one, and
+// its text is passed on, with either factory.
 func TestTurnRA13(t *testing.T) {
 	for _, system := range []string{"", "be brief"} {
-		b := newBench(t, text("done"))
-		a := b.agent(reactagent.Config{Config: loop.Config{System: system, Tools: []loop.Tool{tool("a"), tool("b")}}})
-		if !a.Run(t.Context(), []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")}, "", nil) {
-			t.Fatal("the run failed")
-		}
-		req := b.model.RecordedRequests()[0].Request
-		names := []string{}
-		for _, offered := range req.Tools {
-			names = append(names, offered.Name)
-		}
-		got := append(short(req.Messages), names...)
-		if diff := cmp.Diff([]string{"user: hi", "assistant: hello", "user: go", "a", "b"}, got); diff != "" || req.System.Text() != system {
-			t.Errorf("system %q, messages and tools (-want +got):\n%s", req.System.Text(), diff)
+		for name, factory := range map[string]func(*bench, reactagent.Config) *reactagent.Agent{
+			"createAgent": (*bench).agent,
+			"createDeepAgent": func(b *bench, cfg reactagent.Config) *reactagent.Agent {
+				cfg.DisabledTools = []string{"write_todos"}
+				return b.deep(reactagent.DeepConfig{Config: cfg, NoFilesystem: true})
+			},
+		} {
+			first := calling("a", "{}")
+			first.Text = "so"
+			b := newBench(t, first, text("done"))
+			a := factory(b, reactagent.Config{Config: loop.Config{System: system, Tools: []loop.Tool{tool("a"), tool("b")}}})
+			said := ""
+			if !a.Run(t.Context(), []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")}, "", func(e reactagent.Event) { said += e.Text }) || said != "sodone" {
+				t.Fatalf("%s: the run failed, or the text is %q", name, said)
+			}
+			want := []string{"user: hi", "assistant: hello", "user: go", "assistant: soa", "tool: a"}
+			for i, r := range b.model.RecordedRequests() {
+				got := append(short(r.Request.Messages), b.offered(i)...)
+				if diff := cmp.Diff(append(slices.Clone(want[:3+2*i]), "a", "b"), got); diff != "" || r.Request.System.Text() != system {
+					t.Errorf("%s, request %d: system %q, messages and tools (-want +got):\n%s", name, i, r.Request.System.Text(), diff)
+				}
+			}
 		}
 	}
 }

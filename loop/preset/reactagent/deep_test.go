@@ -165,7 +165,7 @@ func TestTaskOfEachSubAgent(t *testing.T) {
 	}
 	list[1].MaxSteps = 7
 	b := newBench(t, calling("task", task("three"), "task", task("general-purpose"), "task", task("one"), "task", task("two")), text("general"), text("done"))
-	a := b.deep(reactagent.DeepConfig{SubAgents: list, GeneralPurposeAgent: true})
+	a := b.deep(reactagent.DeepConfig{Config: reactagent.Config{Config: loop.Config{MaxSteps: 9}}, SubAgents: list, GeneralPurposeAgent: true})
 	if ok, _ := b.run(a, "", "go"); !ok {
 		t.Error("the run failed")
 	}
