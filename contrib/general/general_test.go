@@ -165,8 +165,7 @@ var tree = map[string]string{
 
 // RA-70, RA-71, RA-72.
 func TestSearch(t *testing.T) {
-	many := strings.Repeat("hit\n", 201)
-	files := map[string]string{"many": many}
+	files := map[string]string{"many": strings.Repeat("hit\n", 150), "more": strings.Repeat("hit\n", 51)}
 	for k, v := range tree {
 		files[k] = v
 	}
@@ -182,7 +181,9 @@ func TestSearch(t *testing.T) {
 		row{"grep", args{"pattern": "two", "path": "src/deep"}, "src/deep/er/est/c.go:1: two\n"},
 		row{"grep", args{"pattern": "none"}, `No line matches "none".`},
 		row{"grep", args{"pattern": "("}, "~Error: the pattern is not a regular expression: "},
-		row{"grep", args{"pattern": "hit"}, "~many:200: hit\n[cut: there are more than 200 matches]\n"},
+		row{"grep", args{"pattern": "hit"}, "~many:150: hit\nmore:1: hit\n"},
+		row{"grep", args{"pattern": "hit"}, "~more:50: hit\n[cut: there are more than 200 matches]\n"},
+		row{"grep", args{"pattern": "[Tt]", "path": "a.txt"}, "a.txt:2: Two\na.txt:3: three two\n"},
 		row{"grep", args{"pattern": "x", "path": "nowhere"}, `Error: there is no "nowhere"`},
 		row{"glob", args{"pattern": "**/*.go"}, "src/b.go\nsrc/deep/er/est/c.go\n"},
 		row{"glob", args{"pattern": "*.md"}, "README.md\n"},
@@ -193,6 +194,8 @@ func TestSearch(t *testing.T) {
 		row{"glob", args{"pattern": "src"}, `No file matches "src".`}, // it is a folder
 		row{"glob", args{"pattern": "["}, `Error: "[" is not a glob`},
 		row{"tree", args{"max_depth": 1, "path": "src"}, "src/\n  b.go\n  deep/\n  x.txt\n"},
+		row{"tree", args{"max_depth": 4, "path": "src"}, "src/\n  b.go\n  deep/\n    er/\n      est/\n        c.go\n  x.txt\n"},
+		row{"tree", args{"max_depth": 0, "path": "src"}, "src/\n  b.go\n  deep/\n  x.txt\n"},
 		row{"tree", args{"path": "a.txt"}, `"a.txt" is a file, not a folder.`},
 		row{"tree", args{"path": "nowhere"}, `Error: there is no "nowhere"`},
 	)
@@ -302,7 +305,9 @@ func TestText(t *testing.T) {
 		row{"head", args{"path": "long", "lines": 3}, strings.Join(lines[:3], "")},
 		row{"tail", args{"path": "long", "lines": 0}, lines[24]},
 		row{"tail", args{"path": "open", "lines": 1}, "b"},
+		row{"head", args{"path": "long", "lines": 0}, lines[0]},
 		row{"head", args{"path": "empty"}, `"empty" is empty.`},
+		row{"tail", args{"path": "empty"}, `"empty" is empty.`},
 		row{"head", args{"path": "dir"}, `Error: "dir" is a folder, not a file`},
 		row{"head", args{"path": "none"}, `Error: there is no "none"`},
 		row{"head", args{"path": "bin"}, `Error: "bin" is not text`},
@@ -311,6 +316,8 @@ func TestText(t *testing.T) {
 		row{"diff", args{"a": "long", "b": "none"}, `Error: there is no "none"`},
 		row{"diff", args{"a": "none", "b": "long"}, `Error: there is no "none"`},
 		row{"diff", args{"a": "bin", "b": "long"}, `Error: "bin" is not text`},
+		row{"diff", args{"a": "long", "b": "bin"}, `Error: "bin" is not text`},
+		row{"diff", args{"a": "long", "b": "dir"}, `Error: "dir" is a folder, not a file`},
 	)
 	for _, name := range []string{"dir", "none", "bin", "large"} { // the same for both tools
 		if head, tail := call(t, made, "head", args{"path": name}), call(t, made, "tail", args{"path": name}); head != tail || !strings.HasPrefix(head, "Error: ") {
@@ -451,6 +458,7 @@ func TestWeb(t *testing.T) {
 		row{"fetch", args{"url": "http://example.org/image"}, "GET http://example.org/image 200 OK\n[binary: image/png, 5 bytes]"},
 		row{"fetch", args{"url": "http://example.org/long"}, "GET http://example.org/long 200 OK\nx" + strings.Repeat("é", 99_999) + "\n[cut: only the first 199999 bytes are here]"},
 		row{"fetch", args{"url": "http://example.org/refused"}, "~Error: "},
+		row{"curl", args{"url": "http://example.org/refused"}, "~Error: "},
 		row{"fetch", args{"url": "http://example.org/away"}, "~Error: "},
 		row{"fetch", args{"url": "http://example.org/inside"}, "~Error: "},
 		row{"fetch", args{"url": "http://example.org/round"}, "~more than 10 redirects"},
@@ -474,6 +482,7 @@ func TestWeb(t *testing.T) {
 		row{"fetch", args{"url": "http://example.net/"}, `Error: the host "example.net" is not one of those that may be asked: example.org, *.example.net`},
 		row{"fetch", args{"url": "http://badexample.org/"}, `~is not one of those`},
 		row{"curl", args{"url": "http://example.org/", "method": "TRACE"}, "~Error: the method "},
+		row{"curl", args{"url": "file:///etc/passwd"}, `Error: the scheme of "file:///etc/passwd" is not http or https`},
 		row{"curl", args{"url": "http://example.org/", "headers": args{"host": "x"}}, "~Error: the header Host"},
 	)
 	if asked != nil {

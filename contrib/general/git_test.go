@@ -111,6 +111,8 @@ func TestGit(t *testing.T) {
 		row{"git_diff", args{"path": "a.txt"}, unstaged},
 		row{"git_diff", args{"path": "b.txt"}, "There are no unstaged changes."},
 		row{"git_diff", args{"staged": true}, "~-b\n+staged\n"},
+		row{"git_diff", args{"staged": true, "path": "b.txt"}, "~-b\n+staged\n"},
+		row{"git_diff", args{"staged": true, "path": "a.txt"}, "There are no staged changes."},
 		row{"git_log", args{}, id + " 2026-01-02 A: the first commit\n"},
 		row{"git_show", args{}, "~    the first commit\n\ndiff --git a/a.txt b/a.txt\n"},
 		row{"git_show", args{"ref": "v1"}, "~    the first commit\n"},
@@ -123,6 +125,15 @@ func TestGit(t *testing.T) {
 	if diff := cmp.Diff(before, content(t, dir)); diff != "" {
 		t.Errorf("the repository has changed (-before +after):\n%s", diff)
 	}
+	git(t, dir, "checkout", "-q", "-b", "other")
+	git(t, dir, "commit", "-q", "-m", "the second commit")
+	check(
+		t, made,
+		row{"git_status", args{}, "branch: other\nmodified: a.txt\nuntracked: \"new é.txt\"\n"},
+		row{"git_show", args{}, "~    the second commit\n"},
+		row{"git_show", args{"ref": "v1"}, "~    the first commit\n"},
+		row{"git_show", args{"ref": "main"}, "~    the first commit\n"},
+	)
 }
 
 // RA-75: what git_status shows, and its error without a repository.

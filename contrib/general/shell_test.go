@@ -64,7 +64,7 @@ func TestShellEnvironment(t *testing.T) {
 	}
 }
 
-// The end of the run ends the command.
+// RA-80: the end of the run ends the command.
 func TestShellCanceled(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,6 +88,28 @@ func TestShellCanceled(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "after")); err == nil {
 		t.Error("the command continued")
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	var end error
+	made := tools(t, &general.Config{Dir: dir, Shell: func(ctx context.Context, _ general.Command) (general.Outcome, error) {
+		cancel()
+		<-ctx.Done()
+		end = ctx.Err()
+		return general.Outcome{}, end
+	}})
+	for _, m := range made.Middleware() {
+		for _, tool := range m.New(loop.RunInfo{}).Tools {
+			if tool.Name != "shell" {
+				continue
+			}
+			if _, err := tool.Run(ctx, loop.Call{Arguments: `{"command":"true","timeout":1}`}); !errors.Is(err, context.Canceled) || !errors.Is(end, context.Canceled) {
+				t.Errorf("the tool returned %v, the command ended with %v", err, end)
+			}
+		}
+	}
+	if end == nil {
+		t.Error("the tool did not run the command")
 	}
 }
 

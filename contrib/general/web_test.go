@@ -53,7 +53,7 @@ func TestCurlMethods(t *testing.T) {
 		}
 		w.Header()["Date"] = nil
 		w.WriteHeader(http.StatusTeapot)
-		_, _ = fmt.Fprintf(w, "%s %s", body, r.Header.Get("X-Own"))
+		_, _ = fmt.Fprintf(w, "%s %s %s", body, r.Header.Get("X-Own"), r.Header.Get("X-Two"))
 	})
 	made := tools(t, &general.Config{Hosts: []string{"127.0.0.1"}, PrivateHosts: true})
 	for _, m := range []string{"", "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"} {
@@ -61,11 +61,11 @@ func TestCurlMethods(t *testing.T) {
 		if m == "" {
 			got = "GET"
 		}
-		want := "HTTP/1.1 418 I'm a teapot\nA: " + got + "\nB: " + got + "\nContent-Length: 5\nContent-Type: text/plain; charset=utf-8\nZ: " + got + "\n\nb own"
+		want := "HTTP/1.1 418 I'm a teapot\nA: " + got + "\nB: " + got + "\nContent-Length: 9\nContent-Type: text/plain; charset=utf-8\nZ: " + got + "\n\nb own two"
 		if m == "HEAD" {
-			want = strings.NewReplacer("b own", "", "Content-Length: 5\n", "", "Content-Type: text/plain; charset=utf-8\n", "").Replace(want)
+			want = strings.NewReplacer("b own two", "", "Content-Length: 9\n", "", "Content-Type: text/plain; charset=utf-8\n", "").Replace(want)
 		}
-		a := args{"url": server, "method": m, "headers": args{"x-own": "own"}, "body": "b"}
+		a := args{"url": server, "method": m, "headers": args{"x-own": "own", "x-two": "two"}, "body": "b"}
 		if got := call(t, made, "curl", a); m != "HEAD" && got != want || m == "HEAD" && !strings.HasSuffix(got, "\nZ: HEAD\n\n") {
 			t.Errorf("%s: got %q, want %q", m, got, want)
 		}

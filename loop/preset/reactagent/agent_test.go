@@ -603,8 +603,8 @@ func TestThreadAfterSummary(t *testing.T) {
 	}
 }
 
-// RA-13: in each turn the model gets all messages and tools in order, and the system prompt if there is one, and
-// its text is passed on, with either factory.
+// RA-13: with either factory, the model gets all messages and tools in order in each turn, and the system prompt
+// if there is one. The events have its text.
 func TestTurnRA13(t *testing.T) {
 	for _, system := range []string{"", "be brief"} {
 		for name, factory := range map[string]func(*bench, reactagent.Config) *reactagent.Agent{
