@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -97,11 +98,20 @@ func TestLogMessagesFails(t *testing.T) {
 	}
 }
 
+// eastern is a clock in another time zone.
+type eastern struct{ *fake.Clock }
+
+func (c eastern) Now() time.Time { return c.Clock.Now().In(time.FixedZone("", 11*3600)) }
+
+
 // RA-49: the file has a name based on the time and one message per line, also with concurrent
 // writers.
 func TestJSONLog(t *testing.T) {
 	dir := t.TempDir()
-	clock := fake.NewClock()
+	clock := eastern{fake.NewClock()}
+	if err := clock.Sleep(t.Context(), 9*time.Hour+5*time.Minute+59*time.Second); err != nil {
+		t.Fatal(err)
+	}
 	l, err := middleware.NewJSONLog(dir, clock)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +124,7 @@ func TestJSONLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"2000-01-01-00-00-00.jsonl", "2000-01-01-00-00-00-2.jsonl", "2000-01-01-00-00-00-3.jsonl"}
+	want := []string{"2000-01-01-09-05-59.jsonl", "2000-01-01-09-05-59-2.jsonl", "2000-01-01-09-05-59-3.jsonl"}
 	if diff := cmp.Diff(want, []string{filepath.Base(l.Name()), filepath.Base(second.Name()), filepath.Base(third.Name())}); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}

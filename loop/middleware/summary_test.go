@@ -276,8 +276,8 @@ func TestSummarizerRecounts(t *testing.T) {
 	}
 }
 
-// If a summary or its archive fails, the conversation does not change. A separate model may
-// write the summary.
+// RA-44: if a summary or its archive fails, the conversation does not change. Messages are archived
+// only after a summary. A separate model may write the summary.
 func TestSummarizerFails(t *testing.T) {
 	in := loop.Continue([]llm.Message{says(llm.RoleUser, 100), says(llm.RoleAssistant, 100)}, llm.User("go"))
 	for want, c := range map[string]struct {
@@ -288,8 +288,11 @@ func TestSummarizerFails(t *testing.T) {
 		"the conversation was not summarized: the summary is empty":                      {text(" "), nil},
 		"the conversation was not summarized: archiving the replaced messages: no space": {text("short"), errors.New("no space")},
 	} {
-		writer := fake.NewModel(c.summary)
-		z := middleware.Summarizer{Window: 200, Model: writer, ModelName: "small", Prompt: "sum up", Archive: func(context.Context, []llm.Message) error { return c.archive }}
+		writer, archived := fake.NewModel(c.summary), 0
+		z := middleware.Summarizer{Window: 200, Model: writer, ModelName: "small", Prompt: "sum up", Archive: func(context.Context, []llm.Message) error {
+			archived++
+			return c.archive
+		}}
 		o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{summarizes(t, z)}}, in, text("done"))
 		req := writer.RecordedRequests()[0].Request
 		if o.err != nil || len(o.model.RecordedRequests()[0].Request.Messages) != 3 || req.Model != "small" || req.System.Text() != "sum up" {
@@ -297,6 +300,9 @@ func TestSummarizerFails(t *testing.T) {
 		}
 		if w := of[trace.Warning](o.events); len(w) != 1 || w[0] != (trace.Warning{Code: middleware.WarnSummary, Message: want}) {
 			t.Errorf("got %+v, want %s", w, want)
+		}
+		if summarized := c.archive != nil; summarized != (archived == 1) {
+			t.Errorf("%s: archived %d times", want, archived)
 		}
 	}
 }

@@ -161,14 +161,14 @@ func TestConstructorErrors(t *testing.T) {
 func TestTruncateResults(t *testing.T) {
 	tools := []loop.Tool{
 		{Name: "long", Run: func(context.Context, loop.Call) (loop.Output, error) {
-			return loop.Output{Content: []llm.Part{llm.Text{Text: "ääää"}, llm.Media{MediaType: "image/png", Data: []byte{1}}, llm.Text{Text: "äää"}}}, nil
+			return loop.Output{Content: []llm.Part{llm.Text{Text: "ääää"}, llm.Media{MediaType: "image/png", Data: []byte{1}}, llm.Text{Text: "äää"}, llm.Text{Text: "ööööö"}}}, nil
 		}},
 		{Name: "fails", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("boom boom") }},
 	}
 	o := play(t.Context(), t, loop.Config{Tools: tools, Middleware: []loop.Middleware{middleware.TruncateResults(3)}}, loop.Prompt("go"), calling("long", "{}", "fails", "{}"), text("done"))
 	results := o.res.Steps[0].Results
-	want := "äää\n(cut: the first 3 characters of a longer text)äää"
-	if got := results[0].Text(); got != want || len(results[0].Content) != 3 || results[1].Text() != "boom boom" || !results[1].IsError {
+	want := "äää\n(cut: the first 3 characters of a longer text)äääööö\n(cut: the first 3 characters of a longer text)"
+	if got := results[0].Text(); got != want || len(results[0].Content) != 4 || results[1].Text() != "boom boom" || !results[1].IsError {
 		t.Errorf("RA-62: got %q of %d parts, and %+v", got, len(results[0].Content), results[1])
 	}
 }

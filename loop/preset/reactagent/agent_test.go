@@ -603,7 +603,7 @@ func TestThreadAfterSummary(t *testing.T) {
 	}
 }
 
-// RA-13: with either factory, the model gets all messages and tools in order in each turn, and the system prompt
+// RA-13: with either factory, each request has all messages and tools in order, and the system prompt
 // if there is one. The events have its text.
 func TestTurnRA13(t *testing.T) {
 	for _, system := range []string{"", "be brief"} {
