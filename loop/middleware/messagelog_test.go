@@ -103,7 +103,6 @@ type eastern struct{ *fake.Clock }
 
 func (c eastern) Now() time.Time { return c.Clock.Now().In(time.FixedZone("", 11*3600)) }
 
-
 // RA-49: the file has a name based on the time and one message per line, also with concurrent
 // writers.
 func TestJSONLog(t *testing.T) {
