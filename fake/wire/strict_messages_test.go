@@ -66,6 +66,7 @@ func messagesRows() []strictRow {
 		{id: "SA-10", name: "oneOf", wrong: taking(`{"type":"object","oneOf":[{}]}`), right: taking(`{"type":"object","not":{}}`)},
 		{id: "SA-10", name: "allOf", wrong: taking(`{"type":"object","allOf":[{}]}`), right: taking(`{"type":"object","if":{}}`)},
 		{id: "SA-11", wrong: talk(claudeMessage("user", `{"type":"text","text":""}`)), right: talk(claudeMessage("user", `{"type":"text","text":"."}`)), said: "messages: text content blocks must be non-empty"},
+		{id: "SA-11", name: "of the system prompt", wrong: claudeBody("some-model", claudeUser, `"system":[{"type":"text","text":"a"},{"type":"text","text":""}]`), right: claudeBody("some-model", claudeUser, `"system":[{"type":"text","text":"a"},{"type":"text","text":"b"}]`), said: "system: text content blocks must be non-empty"},
 		{id: "SA-12", wrong: talk(claudeUser, `{"role":"assistant","content":[]}`, claudeUser), right: talk(claudeUser, `{"role":"assistant","content":[]}`), said: "messages.1: all messages must have non-empty content except for the optional final assistant message"},
 		{id: "SA-12", name: "the user's", wrong: talk(`{"role":"user","content":""}`), right: talk(claudeUser, `{"role":"assistant","content":""}`)},
 		{id: "SA-17", wrong: talk(claudeSaid, claudeUser), right: talk(claudeUser, claudeUser, claudeSaid, claudeSaid, claudeUser), said: `messages: first message must use the "user" role`},

@@ -84,7 +84,7 @@ func TestStrictValues(t *testing.T) {
 		"longer in the system":          {messages, lives(short, long, ""), lives(long, short, ""), "system.0.cache_control.ttl: " + order},
 		"longer in a message":           {messages, lives("", noTTL, long), lives("", long, noTTL), "messages.0.content.0.cache_control.ttl: " + order},
 		"longer in the whole":           {messages, strings.Replace(lives("", short, ""), `{"model"`, `{"cache_control":`+long+`,"model"`, 1), strings.Replace(lives("", long, ""), `{"model"`, `{"cache_control":`+long+`,"model"`, 1), "cache_control.ttl: " + order},
-		"an empty system":               {messages, ofClaude(`"system":[{"type":"text","text":""}]`), ofClaude(`"system":[{"type":"text","text":"x"}]`), "system: text content blocks"},
+		"a blank system":                {messages, ofClaude(`"system":[{"type":"text","text":" "}]`), ofClaude(`"system":[{"type":"text","text":"x"}]`), "system: text content blocks"},
 		"any of no tools":               {messages, ofClaude(`"tools":[],"tool_choice":{"type":"any"}`), ofClaude(claudeF + `"any"}`), "tool_choice: "},
 		"a tool of none":                {messages, ofClaude(`"tool_choice":{"type":"tool","name":"f"}`), ofClaude(claudeF + `"tool","name":"f"}`), "tool_choice: "},
 		"another tool":                  {messages, ofClaude(claudeF + `"tool","name":"g"}`), ofClaude(claudeF + `"auto"}`), "Tool 'g' not found in provided tools"},

@@ -449,6 +449,8 @@ func TestRejectedContent(t *testing.T) {
 		{claude, `{"model":"m","max_tokens":9,"messages":%s}`, []string{"a"}, map[string]string{"": "INV-24 false 1"}},
 		{claude, `{"model":"m","max_tokens":9,"system":"s","messages":%s}`, []string{"a", "\u200b"}, map[string]string{"": "INV-24 false 2", `\n\n`: "INV-24 false 2"}},
 		{claude, `{"model":"m","max_tokens":9,"system":" ","messages":%s}`, []string{"a"}, nil},
+		{`[{"type":"text","text":"s"},{"type":"text","text":"%s"}]`, `{"model":"m","max_tokens":9,"system":%s,"messages":[{"role":"user","content":"q"}]}`, []string{"a"}, map[string]string{"": "INV-24 false 0"}},
+		{`[{"type":"text","text":"%s"}]`, `{"model":"m","max_tokens":9,"system":%s,"messages":[{"role":"user","content":"q"}]}`, []string{"a"}, map[string]string{"": "INV-24 false 0"}},
 		{nova, `{"modelId":"m","messages":%s}`, []string{"a"}, map[string]string{"": "INV-24 false 1"}},
 		{nova, `{"modelId":"m","system":[],"messages":%s}`, nil, map[string]string{" ": "INV-24 false 1"}},
 	} {

@@ -184,6 +184,20 @@ func TestRejections(t *testing.T) {
 	}
 }
 
+// TestEmptyTextOfSystemPrompt checks that an empty block of the system prompt is an error as one of a message is.
+func TestEmptyTextOfSystemPrompt(t *testing.T) {
+	const body = `{"model":"m","max_tokens":9,"system":[{"type":"text","text":"a"},{"type":"text","text":""}],"messages":[{"role":"user","content":"hi"}]}`
+	x := exchange{URL: "https://api.anthropic.com/v1/messages", Request: body, Response: `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`, Status: http.StatusBadRequest}
+	want := []violation{{"INV-24", "error", "interaction-1", -1, "the provider rejects the request by rule SA-11: system: text content blocks must be non-empty", ""}}
+	if diff := gocmp.Diff(want, checkHAR(t, []exchange{x}).Violations); diff != "" {
+		t.Errorf("violations (-want +got):\n%s", diff)
+	}
+	x.Status, x.Response = http.StatusOK, `{"id":"m","role":"assistant","content":[{"type":"text","text":"ok"}],"stop_reason":"end_turn"}`
+	if got := checkHAR(t, []exchange{x}).Violations; len(got) > 0 {
+		t.Errorf("accepted: violations %v", got)
+	}
+}
+
 // TestEmptyTextOfBedrock checks that an empty text is an error unless the response shows that it was accepted. No rule
 // of serve is of Bedrock.
 func TestEmptyTextOfBedrock(t *testing.T) {

@@ -221,12 +221,19 @@ func (in Request) messagesValues(body object) *Error {
 	case hasBudget && hasMaxTokens && budget >= maxTokens && !in.interleaves():
 		return reject("", "`max_tokens` must be greater than `thinking.budget_tokens`.")
 	}
-	return cmp.Or(messagesCache(body), body.get("system").first(func(_ int, b value) *Error {
-		if b.text("type") != "text" || strings.TrimSpace(b.text("text")) != "" {
+	return cmp.Or(messagesCache(body), systemBlocks(body))
+}
+
+func systemBlocks(body object) *Error {
+	return body.get("system").first(func(_ int, b value) *Error {
+		switch text := b.text("text"); {
+		case b.text("type") != "text" || strings.TrimSpace(text) != "":
 			return nil
+		case text == "":
+			return reject("SA-11", "system: text content blocks must be non-empty")
 		}
 		return reject("", "system: text content blocks must contain non-whitespace text")
-	}))
+	})
 }
 
 // interleaves reports whether thinking may occur between calls: then its budget is that

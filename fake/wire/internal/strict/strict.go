@@ -80,6 +80,7 @@ func CheckConversation(protocolName, model string, src []byte) *Error {
 		all := func(block) bool { return true }
 		return cmp.Or(
 			loneSurrogate(jsonio.View(src)),
+			systemBlocks(body),
 			messagesConversation(body, history),
 			messagesThinking(body.get("thinking").text("type"), merge(history), all),
 			prefilled(model, history),

@@ -124,8 +124,25 @@ func readBody(raw json.RawMessage, d *jsonio.Dec, run *Run) {
 // setRequest sets the messages of a run to those of a request, whose body this is.
 func (r *Run) setRequest(req *llm.Request, text json.RawMessage) {
 	r.reportSystem(body.Name(text), text)
-	r.Messages = append(message.System(req.System.Text()), req.Messages...)
+	r.Messages = message.System(req.System.Text())
+	if blocks := tree.Member(text, "system"); body.Name(text) == "anthropic-messages" && hasEmptyText(blocks) {
+		r.Messages = []llm.Message{{Role: llm.RoleSystem}} // with the empty texts, which the provider rejects
+		for _, block := range tree.Elements(blocks) {
+			r.Messages[0].Parts = append(r.Messages[0].Parts, llm.Text{Text: tree.Scalar(block, "text")})
+		}
+	}
+	r.Messages = append(r.Messages, req.Messages...)
 	r.FindMissing(req.Extra)
+}
+
+// hasEmptyText reports whether one of the blocks of a system prompt is an empty text.
+func hasEmptyText(blocks json.RawMessage) bool {
+	for _, block := range tree.Elements(blocks) {
+		if text, ok := tree.Text(block, "text"); ok && text == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // reportSystem reports what is not read of the system prompt in an object with messages.
