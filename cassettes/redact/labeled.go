@@ -10,11 +10,12 @@ import (
 // quotes after the name, in the next cell of a table, after a name in bold, in an input or meta element,
 // after a flag, in code, and where a command or a file format has a password. Since such names also occur in other text, only a value that can be a secret counts.
 func (o *Rules) labeled(text string) (parts []part) {
-	add := func(name string, from, to int) {
-		if s := min(o.secrecy(kindBody, name), secretIfLikely); s >= secretIfStrong && s.covers(text[from:to]) && !isLabel(text[from:to]) {
+	addUpTo := func(most secrecy, name string, from, to int) {
+		if s := min(o.secrecy(kindBody, name), most); s >= min(secretIfStrong, most) && s.covers(text[from:to]) && !isLabel(text[from:to]) {
 			parts = append(parts, part{from: from, to: to})
 		}
 	}
+	add := func(name string, from, to int) { addUpTo(secretIfLikely, name, from, to) }
 	for _, l := range labels {
 		if !slices.ContainsFunc(l.signs, func(sign string) bool { return strings.Contains(text, sign) }) {
 			continue
@@ -31,6 +32,11 @@ func (o *Rules) labeled(text string) (parts []part) {
 			default:
 				add(l.name, from, to)
 			}
+		}
+	}
+	if strings.Contains(text, "://") || strings.HasPrefix(text, "/") {
+		for _, at := range pathSegment.FindAllStringSubmatchIndex(text, -1) {
+			addUpTo(secretIfRandom, text[at[2]:at[3]], at[4], at[5])
 		}
 	}
 	for at := 0; ; {
@@ -95,6 +101,10 @@ var labels = []struct {
 	{[]string{"redis-cli"}, "password", commandOption(`redis-cli`, `-a +`+labeledValue)},
 	{[]string{"sshpass"}, "password", commandOption(`sshpass`, `-p *`+labeledValue)},
 }
+
+// pathSegment matches the segment after a name in the path of a URL: /token/VALUE. Paths of files have ordinary
+// words there.
+var pathSegment = regexp.MustCompile(`/((?:[\w-]*[-_])?(?i:\w*token|\w*secret|\w*password|\w*key|\w*credential))s?/([\w~+=-]{12,})(?:[/?#\s"'<>)\\]|$)`)
 
 const (
 	labelGap     = `(?:\s|\\[nrt])+`

@@ -120,6 +120,12 @@ func (o *Rules) secrecy(k kind, name string) secrecy {
 	return secretNever
 }
 
+// Private and public members of a JSON Web Key (RFC 7517, section 4; RFC 7518, section 6).
+var (
+	privateMembers   = []string{"d", "p", "q", "dp", "dq", "qi", "k"}
+	publicKeyMembers = []string{"n", "x", "y", "x5c", "x5t", "x5t#S256"}
+)
+
 func (o *Rules) isSecret(p *place, text string) bool {
 	name := p.name
 	switch p.kind {
@@ -136,8 +142,11 @@ func (o *Rules) isSecret(p *place, text string) bool {
 	if p.kind == kindNumber && s < secretIfCode { // a count
 		s = secretNever
 	}
-	if p.at != nil && strings.EqualFold(p.name, "value") && p.at.named != "" {
+	if p.at != nil && isValueMember(p.name) && p.at.named != "" {
 		s = max(s, o.secrecy(p.kind, p.at.named))
+	}
+	if p.at != nil && p.at.isKey && slices.Contains(privateMembers, p.name) {
+		s = max(s, secretIfLikely)
 	}
 	if p.at != nil && p.at.kind == '[' && p.at.named != "" { // the value after a flag
 		s = max(s, min(o.secrecy(p.kind, p.at.named), secretIfLikely))
@@ -237,7 +246,7 @@ func (o *Rules) isOpaque(p *place) bool {
 		field = p.field()
 	}
 	name := plainName(field)
-	return slices.Contains(opaqueData, name) || slices.Contains(opaqueIDs, name) ||
+	return p.at != nil && p.at.isKey && slices.Contains(publicKeyMembers, p.name) || slices.Contains(opaqueData, name) || slices.Contains(opaqueIDs, name) ||
 		idName.MatchString(field) || hasName(o.NotSecret, name) || leadsTo(o.NotSecret, p)
 }
 

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/looptape/looptape/cassettes/recording"
@@ -115,5 +116,47 @@ func TestRedactedNotSecret(t *testing.T) {
 	x := &recording.Interaction{Request: recording.Request{Body: []byte(`{"password":"sk-ant-api03-q7Xz92LmPa8Kd31Rq7Xz92LmPa8Kd31R"}`)}}
 	if found := (&Rules{NotSecret: []string{"password"}}).FindSecrets(x); found == nil {
 		t.Error("the scan does not find a key in a known form")
+	}
+}
+
+// Names and values in two members of an object, the members of a JSON Web Key, and the segments of a path.
+func TestNamesNextToValues(t *testing.T) {
+	const v = "q7Wz4mK9pL2xVb8N"
+	for text, kept := range map[string]bool{
+		`{"key":"DB_PASSWORD","val":"` + v + `"}`:                        false,
+		`{"k":"DB_PASSWORD","v":"` + v + `"}`:                            false,
+		`{"variable":"DB_PASSWORD","value":"` + v + `"}`:                 false,
+		`{"value":"` + v + `","name":"DB_PASSWORD"}`:                     false,
+		`[{"value":"` + v + `","in":[{"name":"x"}],"key":"api_key"}]`:    false,
+		`{"Value":"` + v + `","about":"a \"key\": b","Key":"API_KEY"}`:   false,
+		`{"value":"` + v + `","in":{"name":"DB_PASSWORD"}}`:              true,
+		`[{"value":"` + v + `"},{"name":"DB_PASSWORD"}]`:                 true,
+		`{"value":"` + v + `","color":"name","note":"token"}`:            true,
+		`{"key":"color","value":"` + v + `"}`:                            true,
+		`{"value":"` + v + `","color":"` + strings.Repeat("x", 1<<13):    true,
+		`{"kty":"oct","k":"` + v + `"}`:                                  false,
+		`{"d":"` + v + `","kty":"EC"}`:                                   false,
+		`{"keys":[{"kty":"RSA","dq":"` + v + `"}]}`:                      false,
+		`{"kty":"EC","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4"}`: true,
+		`{"k":"` + v + `","d":"` + v + `"}`:                              true,
+		`{"url":"https://a.example/reset/password/` + v + `?x=1"}`:       false,
+		`{"url":"https://a.example/v1/api-key/` + v + `"}`:               false,
+		`{"url":"https://a.example/tokens/` + v + `/x"}`:                 false,
+		`{"url":"https://a.example/page-token/` + v + `"}`:               true,
+		`{"url":"https://a.example/token/refresh-of-the-session"}`:       true,
+		`{"url":"https://a.example/files/` + v + `"}`:                    true,
+		`{"path":"/etc/app/secret/settings-v2-of-2024/x"}`:               true,
+		`{"path":"src/keys/` + v + `.ts"}`:                               true,
+	} {
+		x := &recording.Interaction{Request: recording.Request{Body: []byte(text)}}
+		out := (&Rules{}).Redacted(x)
+		found := (&Rules{}).FindSecrets(out)
+		if got := string(out.Request.Body) == text; got != kept || found != nil {
+			t.Errorf("%s: got %s, %v", text, out.Request.Body, found)
+		}
+	}
+	x := &recording.Interaction{Request: recording.Request{URL: "https://a.example/token/" + v}}
+	if got := (&Rules{}).Redacted(x).Request.URL; strings.Contains(got, v) {
+		t.Error(got)
 	}
 }

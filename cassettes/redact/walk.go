@@ -103,7 +103,7 @@ func (p *place) path() (path []string) {
 // member named value has the name of its parent.
 func (p *place) field() string {
 	name, f := p.name, p.at
-	if f != nil && f.name != "" && strings.EqualFold(name, "value") {
+	if f != nil && f.name != "" && isValueMember(name) {
 		name, f = f.name, f.up
 	}
 	for ; f != nil && f.kind == '['; f = f.up {
@@ -252,6 +252,7 @@ type node struct {
 
 	// named is the value of the member name or key. It names the member value.
 	named string
+	isKey bool // a private or symmetric key in JSON, or an object below one
 
 	key   string  // the current member
 	count int     // the current element
@@ -269,13 +270,13 @@ func (n *node) child() string {
 
 // json visits the strings of valid JSON, long member names, and numbers that may be secret.
 func (w *walker) json(text string, p *place) string {
-	f, secret := w.node(node{up: p.at, name: p.name}), isManifest(text)
+	f, secret := w.node(node{up: p.at, name: p.name, isKey: strings.Contains(text, `"kty"`)}), isManifest(text)
 	out := patch{text: text}
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '{', '[':
 			name := f.child()
-			f = w.node(node{up: f, name: name, kind: c, below: w.o.collectionOf(f, name)})
+			f = w.node(node{up: f, name: name, kind: c, below: w.o.collectionOf(f, name), isKey: f.isKey})
 			if secret && slices.Contains(manifestData, name) {
 				f.below = max(f.below, secretIfLikely)
 			}
@@ -289,12 +290,14 @@ func (w *walker) json(text string, p *place) string {
 		case '"':
 			end := i + tape.StringEnd(text[i:])
 			was := unquoted(text[i:end])
+			f.findName(text[end:])
 			if now := w.string(f, was); now != was {
 				out.put(i, end-i, string(jsonio.AppendString(nil, now)))
 			}
 			i = end - 1
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 			was := text[i : len(text)-len(strings.TrimLeft(text[i:], "0123456789+-.eE"))]
+			f.findName(text[i+len(was):])
 			if strings.HasSuffix(f.key, "index") {
 				f.index += was
 			}
@@ -307,6 +310,46 @@ func (w *walker) json(text string, p *place) string {
 	return out.whole()
 }
 
+// Members of an object with a name and its value, such as a variable of an environment.
+func isNameMember(name string) bool {
+	return slices.ContainsFunc([]string{"name", "key", "k", "variable"}, func(s string) bool { return strings.EqualFold(name, s) })
+}
+
+func isValueMember(name string) bool {
+	return slices.ContainsFunc([]string{"value", "val", "v"}, func(s string) bool { return strings.EqualFold(name, s) })
+}
+
+// findName sets named, if the current member is a value and the name follows it in the rest of the object.
+func (n *node) findName(rest string) {
+	if n.kind != '{' || !n.value || n.named != "" || !isValueMember(n.key) {
+		return
+	}
+	const most = 4 << 10 // bytes, so that the time is linear
+	rest = rest[:min(len(rest), most)]
+	key, depth := "", 0
+	for i := 0; i < len(rest); i++ {
+		switch rest[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return
+			}
+		case '"':
+			end := i + tape.StringEnd(rest[i:])
+			switch said := unquoted(rest[i:end]); {
+			case depth > 0:
+			case strings.HasPrefix(strings.TrimLeft(rest[end:], " \t\r\n"), ":"):
+				key = said
+			case isNameMember(key):
+				n.named = said
+				return
+			}
+			i = end - 1
+		}
+	}
+}
+
 // string visits a value or a member name. A short name cannot contain a secret.
 func (w *walker) string(f *node, text string) string {
 	if f.kind == '{' && !f.value {
@@ -316,7 +359,7 @@ func (w *walker) string(f *node, text string) string {
 		}
 		return w.leaf(place{kind: kindName, at: f}, text)
 	}
-	if strings.EqualFold(f.key, "name") || strings.EqualFold(f.key, "key") {
+	if isNameMember(f.key) {
 		f.named = text
 	}
 	out := w.text(place{kind: kindBody, name: f.child(), at: f}, text)
