@@ -118,13 +118,10 @@ func TestStoredConversations(t *testing.T) {
 		"a row":                   {`{"prompt":{"model":"m","previous_response_id":"resp_1","input":[` + output + `]},"answer":"x"}`, `the request continues the response "resp_1", which it does not have`, 0},
 		"an item":                 {`{"model":"m","input":[{"role":"user","content":"q"},` + reference + `,` + output + `]}`, `the input refers to the item "fc_1", which it does not have`, 1},
 		"an item of a list":       {`[{"role":"user","content":[{"type":"input_text","text":"q"}]},` + reference + `,` + output + `]`, `the input refers to the item "fc_1", which it does not have`, 1},
-		"an item before the call": {`{"model":"m","input":[{"role":"user","content":"q"},` + reference + `,` + call + `,` + output + `]}`, "", 3},
+		"an item alone":           {`{"model":"m","input":[` + reference + `,{"role":"user","content":"q"}]}`, `the input refers to the item "fc_1", which it does not have`, 2},
+		"an item before the call": {`{"model":"m","input":[{"role":"user","content":"q"},` + reference + `,` + call + `,` + output + `]}`, `the input refers to the item "fc_1", which it does not have`, 3},
 	} {
-		var want []string
-		if c.want != "" {
-			want = []string{"file:1: " + c.want + " (in run-1)"}
-		}
-		if diff := cmp.Diff(want, unknownIn(t, c.in)); diff != "" {
+		if diff := cmp.Diff([]string{"file:1: " + c.want + " (in run-1)"}, unknownIn(t, c.in)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if run := onlyRun(t, c.in); len(run.Checkable()) != c.checked {

@@ -361,8 +361,8 @@ func CheckMessage(p protocol.Protocol, text []byte, r *llm.Response) error {
 }
 
 // Missing returns why messages of a request of Responses are missing, which the provider stores, and the
-// number of messages before these; an empty string if none are. Extra has the other members of the request. A
-// reference to an item matters if a result has no call.
+// number of messages before these; an empty string if none are. Extra has the other members of the request. The number
+// is -1 for a reference to an item if each result has its call: nothing depends on the item.
 func Missing(extra map[string]json.RawMessage, messages []llm.Message) (why string, before int) {
 	if id := tree.Scalar(extra["previous_response_id"]); id != "" {
 		return fmt.Sprintf("the request continues the response %q, which it does not have", id), 0
@@ -388,7 +388,7 @@ func Missing(extra map[string]json.RawMessage, messages []llm.Message) (why stri
 			}
 		}
 	}
-	return "", 0
+	return why, -1
 }
 
 // withIDs generates the ids of calls in a response of Gemini, which may have none, and makes items of

@@ -155,7 +155,9 @@ func (r *Run) reportSystem(protocol string, object json.RawMessage) {
 // FindMissing reports messages that the provider stores; extra has the other members of the request.
 func (r *Run) FindMissing(extra map[string]json.RawMessage) {
 	if why, before := body.Missing(extra, r.Messages); why != "" {
-		r.Gap = 1 + before
+		if before >= 0 {
+			r.Gap = 1 + before
+		}
 		r.ReportUnknown("", "%s", why)
 	}
 }
