@@ -14,7 +14,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
+	"runtime/debug"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
@@ -25,6 +27,10 @@ import (
 func main() {
 	o := ownFlags(flag.CommandLine)
 	flag.Parse()
+	if o.out == "" && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(summaryMemory)
+		debug.SetGCPercent(-1)
+	}
 	evalbeam.Register()
 	beam.Init()
 	if err := run(context.Background(), o, flag.Args()); err != nil {
@@ -32,6 +38,10 @@ func main() {
 		os.Exit(2)
 	}
 }
+
+// summaryMemory is a soft limit for the memory of a worker, which collects garbage only there. So its peak does not
+// depend on how much Beam reads ahead.
+const summaryMemory = 200 << 20
 
 type options struct {
 	out, summary string

@@ -19,11 +19,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command next to looptape.
 func TestScripts(t *testing.T) {
 	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/looptape")
-	build.Dir = filepath.Join("..", "..", "..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build, err, out)
-	}
+	build(t, filepath.Join("..", "..", "..", ".."), bin, "./cmd/looptape")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
@@ -31,6 +27,15 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+func build(t *testing.T, dir, bin, pkg string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin, pkg)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, out)
+	}
 }
 
 // TestDocumentedFlags checks that the flags and files in the documentation exist.
