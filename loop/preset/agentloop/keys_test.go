@@ -282,8 +282,8 @@ func (c *timers) WithTimeout(ctx context.Context, d time.Duration, cause error) 
 	})
 }
 
-// AL-47: a tool that honors the signal fails at its timeout. A tool that ignores it is awaited: a
-// value that it returns late is its result, and a late error is the timeout.
+// AL-47: each tool of a step that honors the signal fails at its timeout. A tool that ignores it is
+// awaited: a value that it returns late is its result, and a late error is the timeout.
 func TestAL47Late(t *testing.T) {
 	for _, c := range []struct {
 		honors bool
@@ -295,7 +295,7 @@ func TestAL47Late(t *testing.T) {
 		{false, nil, "late", 30 * time.Millisecond},
 		{false, errors.New("late error"), "the tool took too long (20ms)", 30 * time.Millisecond},
 	} {
-		w := newWorld(t, calls("", "wait"), says("x"))
+		w := newWorld(t, fake.Response{Calls: []fake.Call{{ID: "1", Name: "wait", Arguments: "{}"}, {ID: "2", Name: "wait", Arguments: "{}"}}}, says("x"))
 		w.agent(agentloop.Config{ToolTimeout: 20 * time.Millisecond, Tools: []loop.Tool{{Name: "wait", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 			if !c.honors {
 				ctx = context.WithoutCancel(ctx)
@@ -308,8 +308,10 @@ func TestAL47Late(t *testing.T) {
 		begin := w.clock.Now()
 		w.run("go")
 		isError := c.want != "late"
-		if res := w.History().Messages()[2].Parts[0].(llm.ToolResult); res.Text() != c.want || res.IsError != isError || w.clock.Now().Sub(begin) != c.after {
-			t.Errorf("%+v: got %q, error %v, after %v", c, res.Text(), res.IsError, w.clock.Now().Sub(begin))
+		for _, p := range w.History().Messages()[2].Parts {
+			if res := p.(llm.ToolResult); res.Text() != c.want || res.IsError != isError || w.clock.Now().Sub(begin) != c.after {
+				t.Errorf("%+v: call %s: got %q, error %v, after %v", c, res.ID, res.Text(), res.IsError, w.clock.Now().Sub(begin))
+			}
 		}
 	}
 }

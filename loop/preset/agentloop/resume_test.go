@@ -104,7 +104,27 @@ func TestAL63AL64Decisions(t *testing.T) {
 		res := w.run("go")
 		same(t, "the call", want, fmt.Sprintf("%s: %s", res.Reason, callOf(w)))
 	}
-	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{})
+	// The calls of one step, each with another decision.
+	all := map[string]middleware.Approval{
+		"1": {Decision: middleware.Deny, Reason: "no"}, "2": {Decision: middleware.Approve}, "3": {Decision: middleware.Skip, Reason: "later"},
+		"4": {Decision: middleware.Approve, Override: &override}, "5": {Decision: middleware.Approve},
+	}
+	step := fake.Response{}
+	for _, id := range []string{"1", "2", "3", "4", "5"} {
+		step.Calls = append(step.Calls, fake.Call{ID: id, Name: "a", Arguments: "{}"})
+	}
+	var saved []byte
+	w := newWorld(t, step, says("x")).agent(asking(&saved, func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
+		return all[r.Call.ID], nil
+	}))
+	w.run("go")
+	same(t, "the results of one step", []string{"no", "A", "later", "instead", "A"}, resultsOf(w, 2))
+	var flags []string
+	for _, c := range w.last().Steps[0].ToolCalls {
+		flags = append(flags, fmt.Sprint(c.Skipped, " ", c.Error != nil))
+	}
+	same(t, "skipped calls and errors", []string{"false true", "false false", "true false", "false false", "false false"}, flags)
+	w = newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{})
 	w.run("go")
 	same(t, "the call of an agent without a policy", `"A" skipped=false error=<nil>`, callOf(w))
 }
