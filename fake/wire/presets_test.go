@@ -179,20 +179,23 @@ func TestAL13AL103Client(t *testing.T) {
 // agentloop, in a snapshot of it, and in the next request (AL-105).
 func TestAL105OpaqueCall(t *testing.T) {
 	call := fake.Call{ID: "call_1", Name: "a", Arguments: "{}", Opaque: json.RawMessage(`{"thoughtSignature":"c2lnbmF0dXJl"}`)}
-	client := keyedClients(t, fake.Response{Calls: []fake.Call{call}}, fake.Response{Text: "x"}, fake.Response{Text: "y"})["gemini"]
+	second := fake.Call{ID: "call_2", Name: "a", Arguments: "{}", Opaque: json.RawMessage(`{"thoughtSignature":"c2Vjb25k"}`)}
+	client := keyedClients(t, fake.Response{Calls: []fake.Call{call, second}}, fake.Response{Text: "x"}, fake.Response{Text: "y"})["gemini"]
 	l := look(t, client.Client)
 	if err := l.run(t, true); err != nil {
 		t.Fatal(err)
 	}
 	l.restore(t, client.Client)
-	if got := l.History().Messages()[1].Calls()[0].Opaque; !strings.Contains(string(got), "c2lnbmF0dXJl") {
-		t.Errorf("the restored call has %s", got)
+	for i, want := range []string{"c2lnbmF0dXJl", "c2Vjb25k"} {
+		if got := l.History().Messages()[1].Calls()[i].Opaque; !strings.Contains(string(got), want) {
+			t.Errorf("the restored call %d has %s, want %s", i, got, want)
+		}
 	}
 	if err := l.run(t, false); err != nil {
 		t.Fatal(err)
 	}
 	for i, body := range client.sent.list {
-		if got := strings.Contains(body, `"thoughtSignature":"c2lnbmF0dXJl"`); got != (i > 0) {
+		if got := strings.Contains(body, `"thoughtSignature":"c2lnbmF0dXJl"`) && strings.Contains(body, `"thoughtSignature":"c2Vjb25k"`); got != (i > 0) {
 			t.Errorf("request %d contains the signature: %v", i, got)
 		}
 	}

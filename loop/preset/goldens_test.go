@@ -242,6 +242,7 @@ func TestAgentloopGoldens(t *testing.T) {
 var checksOf = map[string]func(*agentloop.Config){
 	"AL-15":          policy("a:approve b:approve"),
 	"AL-15-parallel": policy("a:approve b:approve"),
+	"AL-15-steps":    policy("b:approve d:denied"),
 	"AL-45":          policy("b:denied c:approve"),
 	"AL-50":          policy("no:denied"),
 	"AL-57":          rail(middleware.GuardOutput, "secret", "that is not for here", true),

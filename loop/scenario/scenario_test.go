@@ -24,6 +24,7 @@ var lossy = map[string]string{
 	"AG-38-asked-again": "the model's settings; the decision to continue (output).",
 	"AL-15":             "the event approval.requested; the event approval.resolved.",
 	"AL-15-parallel":    "the event approval.requested; the event approval.resolved.",
+	"AL-15-steps":       "the event approval.requested; the event approval.resolved.",
 	"AL-66":             "the event approval.requested; the event approval.resolved; the decision to suspend (permissions).",
 	"AL-45":             "the event approval.requested; the event approval.resolved.",
 	"AL-50":             "the cause of a difference from line 12 of the trace.",

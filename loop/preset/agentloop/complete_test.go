@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,7 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 		"AL-06 one step":            {1, []fake.Response{round("1"), text}, "max_steps: 1 calls, 1 rounds, text \"t1\", usage 10"},
 		"AL-07 text alone":          {0, []fake.Response{text}, "done: 1 calls, 0 rounds, text \"x\", usage 5"},
 		"AL-08 on the last":         {2, []fake.Response{round("1"), text}, "done: 2 calls, 1 rounds, text \"x\", usage 15"},
+		"AL-22 four steps":          {0, []fake.Response{round("1"), round("2"), round("3"), text}, "done: 4 calls, 3 rounds, text \"x\", usage 35"},
 		"AL-21 at the length limit": {0, []fake.Response{{Calls: round("1").Calls, FinishReason: "length"}, {Text: "x"}}, "done: 2 calls, 1 rounds, text \"x\", usage 0"},
 		"AL-21 by calls alone":      {0, []fake.Response{{Calls: round("1").Calls, FinishReason: "stop"}, {Text: "x", FinishReason: "tool_calls"}}, "done: 2 calls, 1 rounds, text \"x\", usage 0"},
 	} {
@@ -70,6 +72,16 @@ func fakeUsage(input int64) llm.Usage { return llm.Usage{InputTokens: input, Out
 // AL-14, AL-88: a stop ends the run before its next step and emits no hook for that step.
 // In the step that reaches the limit, the reason is the limit.
 func TestAL14StopBetweenSteps(t *testing.T) {
+	w := newWorld(t, calls("1", "a"), calls("2", "a"), calls("3", "a"), says("never")).agent(agentloop.Config{})
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnToolCallComplete && ev.Step == 2 {
+			w.Stop()
+		}
+		return nil
+	}
+	if res := w.run("go"); res.Reason != agentloop.Stopped || slices.Contains(w.log, "onStepStart 3") || w.last().ModelCalls != 3 {
+		t.Errorf("stopped in the third step: reason %q after %d model calls, events %q", res.Reason, w.last().ModelCalls, w.log)
+	}
 	for max, want := range map[int]trace.Reason{0: agentloop.Stopped, 1: agentloop.MaxSteps} {
 		w := newWorld(t, calls("", "a"), says("never")).agent(agentloop.Config{MaxSteps: max})
 		w.hook = func(ev agentloop.Event) error {
@@ -241,21 +253,32 @@ func TestAL25AL19StopInTheModel(t *testing.T) {
 		"ignores, ended": {false, false, nil, `done "half done" history user/1 assistant/1`},
 		"signal":         {true, true, t.Context(), `stopped "half done" history user/1 assistant/3 tool/1`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			var cfg agentloop.Config
-			w.dress(&cfg)
-			l, err := agentloop.New(t.Context(), hanging(w, c.heeds, c.call), &cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.Loop = l
-			res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, &agentloop.Options{Signal: c.signal})
-			if err != nil || res.Err != nil {
-				t.Errorf("got errors %v and %v", err, res.Err)
-			}
-			same(t, "the run", c.want, fmt.Sprintf("%s %q history %s", res.Reason, res.Text(), w.roles()))
-		})
+		for _, later := range []bool{false, true} { // in the first step, and in the second
+			t.Run(name, func(t *testing.T) {
+				w := newWorld(t, calls("", "a"))
+				var cfg agentloop.Config
+				w.dress(&cfg)
+				hangs, want := hanging(w, c.heeds, c.call), c.want
+				if later {
+					want = strings.Replace(want, "history user/1", "history user/1 assistant/1 tool/1", 1)
+				}
+				l, err := agentloop.New(t.Context(), llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+					if later && len(req.Messages) == 1 {
+						return w.model.Stream(ctx, req)
+					}
+					return hangs.Stream(ctx, req)
+				}), &cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.Loop = l
+				res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, &agentloop.Options{Signal: c.signal})
+				if err != nil || res.Err != nil {
+					t.Errorf("got errors %v and %v", err, res.Err)
+				}
+				same(t, fmt.Sprint("the run, in a later step: ", later), want, fmt.Sprintf("%s %q history %s", res.Reason, res.Text(), w.roles()))
+			})
+		}
 	}
 }
 

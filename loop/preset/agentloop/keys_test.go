@@ -185,16 +185,18 @@ func observed(t *testing.T, sets ...func(*world, *agentloop.Config)) map[string]
 // AL-44: a call of an unknown tool emits onToolCallError and then onWarning, once each, before the
 // next step. Its report contains the error, and no onToolCallComplete follows.
 func TestAL44UnknownToolEvents(t *testing.T) {
-	w := newWorld(t, calls("", "ghost"), says("x")).agent(agentloop.Config{})
+	w := newWorld(t, calls("", "ghost"), calls("2", "a", "ghost"), says("x")).agent(agentloop.Config{})
 	w.run("go")
 	unknown := `there is no tool "ghost"; the tools are a, slow, bad`
 	same(t, "events", []string{
 		"onAgentCreate", `onRunStart "go"`, "onStepStart 0", `onStepComplete 0 "" tool_use`,
 		"onToolCallStart 0 ghost", "onToolCallError 0 ghost: " + unknown, "onWarning tool_not_found",
-		"onStepStart 1", `onStepComplete 1 "x" stop`, "onRunComplete done",
+		"onStepStart 1", `onStepComplete 1 "" tool_use`,
+		"onToolCallStart 1 2a", "onToolCallStart 1 2ghost", "onToolCallError 1 2ghost: " + unknown, "onWarning tool_not_found", "onToolCallComplete 1 2a",
+		"onStepStart 2", `onStepComplete 2 "x" stop`, "onRunComplete done",
 	}, w.log)
 	call := w.last().Steps[0].ToolCalls[0]
-	if len(w.model.RecordedRequests()) != 2 || call.Error == nil || *call.Error != unknown || call.Skipped || call.ToolName != "ghost" {
+	if len(w.model.RecordedRequests()) != 3 || call.Error == nil || *call.Error != unknown || call.Skipped || call.ToolName != "ghost" {
 		t.Errorf("%d requests, the report of the call: %+v", len(w.model.RecordedRequests()), call)
 	}
 	if res := w.History().Messages()[2].Parts[0].(llm.ToolResult); !res.IsError || res.Text() != unknown {

@@ -334,24 +334,43 @@ func TestAL57Halt(t *testing.T) {
 		`guardrail "secret" 4 2`: append(slices.Clone(ignored), result(false, true, "secret"), result(false, true, "second")),
 		`guardrail "" 1 1`:       {result(false, true, ""), result(false, true, "second")},
 	} {
-		for _, kind := range []middleware.GuardrailKind{middleware.GuardInput, middleware.GuardOutput} {
+		for _, c := range []struct {
+			kind        middleware.GuardrailKind
+			step        int    // of the checks that may fail
+			roles, done string // after a trip: the history, and the last event before that of the guardrail
+		}{
+			{middleware.GuardInput, 0, "user/1", "onStepStart 0"},
+			{middleware.GuardInput, 1, "user/1 assistant/1 tool/1", "onStepStart 1"},
+			{middleware.GuardOutput, 0, "user/1 assistant/1", `onStepComplete 0 "x" stop`},
+			{middleware.GuardOutput, 1, "user/1 assistant/1 tool/1 assistant/1", `onStepComplete 1 "x" stop`},
+		} {
 			var rails []middleware.Guardrail
 			checked := 0
 			for _, r := range results {
-				rails = append(rails, middleware.Guardrail{Name: "g", Kind: kind, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+				rails = append(rails, middleware.Guardrail{Name: "g", Kind: c.kind, Check: func(_ context.Context, check middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+					if check.Step != c.step {
+						return middleware.GuardrailResult{Pass: true}, nil
+					}
 					checked++
 					return r, nil
 				}})
 			}
-			w := newWorld(t, says("x")).agent(agentloop.Config{Guardrails: rails})
+			turns := []fake.Response{calls("", "a"), says("x")}
+			w := newWorld(t, turns[1-c.step:]...).agent(agentloop.Config{Guardrails: rails})
 			reason := w.run("go").Reason
+			if at := slices.Index(w.log, "onGuardrailTriggered g"); reason == agentloop.Guardrail && (w.roles() != c.roles || w.log[at-1] != c.done) { // AL-58, AL-60
+				t.Errorf("%s guardrail of step %d: the history %s, events %q", c.kind, c.step, w.roles(), w.log)
+			}
+			if n, want := len(w.model.RecordedRequests()), strings.Count(c.roles, "assistant"); reason == agentloop.Guardrail && n != want {
+				t.Errorf("%s guardrail of step %d: got %d model calls, want %d", c.kind, c.step, n, want)
+			}
 			reported := 0
 			for _, line := range w.log {
 				if line == "onGuardrailTriggered g" { // AL-59: also without a tripwire
 					reported++
 				}
 			}
-			same(t, fmt.Sprint("the run, guardrails of the ", kind), want, fmt.Sprintf("%s %q %d %d", reason, w.last().FinalText, checked, reported))
+			same(t, fmt.Sprint("the run, guardrails of the ", c.kind, " in step ", c.step), want, fmt.Sprintf("%s %q %d %d", reason, w.last().FinalText, checked, reported))
 		}
 	}
 }

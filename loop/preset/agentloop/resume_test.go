@@ -63,10 +63,16 @@ func restored(t *testing.T, saved []byte, cfg agentloop.Config, turns ...fake.Re
 // order before a decision. The snapshot contains the calls.
 func TestAL61Checkpoint(t *testing.T) {
 	var saved []byte
-	w := newWorld(t, calls("", "a", "slow"), says("x"))
-	w.agent(asking(&saved, func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+	w := newWorld(t, calls("", "a", "slow"), calls("2", "a", "slow"), says("x"))
+	cfg := asking(&saved, func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 		return middleware.Approval{Decision: middleware.Approve}, nil
-	}))
+	})
+	checkpoint, saves := cfg.Checkpoint, 0
+	cfg.Checkpoint = func(ctx context.Context, key string, s agentloop.Snapshot) error {
+		saves++
+		return checkpoint(ctx, key, s)
+	}
+	w.agent(cfg)
 	var pending []string
 	w.hook = func(ev agentloop.Event) error {
 		if ev.Name == agentloop.OnApprovalRequested || ev.Name == agentloop.OnApprovalResolved {
@@ -75,16 +81,19 @@ func TestAL61Checkpoint(t *testing.T) {
 		return nil
 	}
 	w.run("go")
-	same(t, "what was pending and saved when reported", []string{"1 pending, false", "2 pending, true", "1 pending, true", "0 pending, true"}, pending)
+	same(t, "what was pending and saved when reported", []string{
+		"1 pending, false", "2 pending, true", "1 pending, true", "0 pending, true", "1 pending, true", "2 pending, true", "1 pending, true", "0 pending, true",
+	}, pending)
+	same(t, "the number of checkpoints", 4, saves)
 	var s agentloop.Snapshot
 	if err := json.Unmarshal(saved, &s); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "the calls of the last snapshot", []agentloop.PendingToolCall{
-		{RunID: "agentloop/1", CallID: "a", ToolName: "a", Arguments: json.RawMessage(`{}`)},
-		{RunID: "agentloop/1", CallID: "slow", ToolName: "slow", Arguments: json.RawMessage(`{}`)},
+		{RunID: "agentloop/1", Step: 1, CallID: "2a", ToolName: "a", Arguments: json.RawMessage(`{}`)},
+		{RunID: "agentloop/1", Step: 1, CallID: "2slow", ToolName: "slow", Arguments: json.RawMessage(`{}`)},
 	}, s.PendingToolCalls)
-	if n := len(s.History.Entries); n != 2 || s.History.Entries[1].Message.Role != llm.RoleAssistant {
+	if n := len(s.History.Entries); n != 4 || s.History.Entries[3].Message.Role != llm.RoleAssistant {
 		t.Errorf("the snapshot has %d messages", n)
 	}
 }
