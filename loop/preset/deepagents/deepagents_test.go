@@ -292,10 +292,13 @@ func TestOutputModeDA35DA36(t *testing.T) {
 		last  bool
 		steps int
 		want  string
-	}{{false, 0, "assistant tool assistant"}, {true, 0, "assistant:done"}, {false, 1, "assistant tool"}, {true, 1, "assistant:first"}} {
-		first := calls("a")
-		first.Text = "first"
-		m := func() *fake.Model { return fake.NewModel(first, text("done")) }
+	}{
+		{false, 0, "assistant tool assistant tool assistant"}, {true, 0, "assistant:done"}, {false, 1, "assistant tool"}, {true, 1, "assistant:first"},
+		{false, 2, "assistant tool assistant tool"}, {true, 2, "assistant:second"},
+	} {
+		first, second := calls("a"), calls("a")
+		first.Text, second.Text = "first", "second"
+		m := func() *fake.Model { return fake.NewModel(first, second, text("done")) }
 		opts := &deepagents.Options{LastMessage: c.last, Loop: loop.Config{MaxSteps: c.steps}}
 		res, err := deepagents.Generate(t.Context(), agent("root", m(), tool("a", "A")), history, nil, opts)
 		if err != nil {
