@@ -302,7 +302,7 @@ func testDeuzConcurrency(t *testing.T) {
 		for i := range many {
 			many[i] = fmt.Sprintf("slow#c%d", i)
 		}
-		mustRun(t, &fake.Model{Clock: clock, Responses: []fake.Response{calls(many...)}}, deuz.Fill(loop.Config{Clock: clock, Concurrency: limit, Tools: []loop.Tool{slow}}))
+		mustRun(t, &fake.Model{Clock: clock, Responses: []fake.Response{calls("slow#first"), calls(many...)}}, deuz.Fill(loop.Config{Clock: clock, MaxSteps: 2, Concurrency: limit, Tools: []loop.Tool{slow}}))
 		if got := tools.Peak(); got != want {
 			t.Errorf("limit %d: got %d concurrent tools, want %d", limit, got, want)
 		}
