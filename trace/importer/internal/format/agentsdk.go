@@ -40,7 +40,7 @@ func NewAgentSDK() Records {
 
 // unwrap returns the message of a record with a direction, and keeps the other members in a run.
 func (c *claude) unwrap(r record) record {
-	inner := newRecord(r.members["message"], r.line, joinPath(r.path, "message"))
+	inner := newRecord(r.members.get("message"), r.line, joinPath(r.path, "message"))
 	inner.decodeAnthropic()
 	run := c.begin(&inner)
 	if rest := tree.Without(r.raw, "direction", "message"); rest != nil {
@@ -52,7 +52,7 @@ func (c *claude) unwrap(r record) record {
 // repeats reports whether a record is the echo of the last message of the user.
 func (r *claudeRun) repeats(rec *record, messages []llm.Message) bool {
 	last := len(r.Messages) - 1
-	return tree.IsTrue(rec.members["isReplay"]) && last >= 0 && r.Messages[last].Role == llm.RoleUser && r.Messages[last].Text() == messages[0].Text()
+	return tree.IsTrue(rec.members.get("isReplay")) && last >= 0 && r.Messages[last].Role == llm.RoleUser && r.Messages[last].Text() == messages[0].Text()
 }
 
 // result reads the record at the end of a query. It reports a text that begins with a line which no message has: that of
@@ -62,16 +62,16 @@ func (r *claudeRun) result(rec *record) {
 	if text != "" {
 		r.Answer = text
 	}
-	usage := anthropicUsage(rec.members["usage"])
+	usage := anthropicUsage(rec.members.get("usage"))
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	isOther := tree.IsTrue(rec.members["is_error"]) || !tree.IsNull(rec.members["structured_output"]) || usage.OutputTokens == 0 || len(r.Messages) == 0 || r.Gap > 0
+	isOther := tree.IsTrue(rec.members.get("is_error")) || !tree.IsNull(rec.members.get("structured_output")) || usage.OutputTokens == 0 || len(r.Messages) == 0 || r.Gap > 0
 	if !isOther && !slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return strings.Contains(m.Text(), first) }) {
 		r.reportWithin(rec, "result", fmt.Sprintf("the text %.50q is in no message", text))
 	}
-	r.reportUsage(rec, "usage", rec.members["usage"])
+	r.reportUsage(rec, "usage", rec.members.get("usage"))
 	r.total = r.total.Add(usage)
 	for _, name := range [][2]string{{"total_cost_usd", "cost"}, {"duration_ms", "latencyMs"}} {
-		if value := rec.members[name[0]]; value != nil {
+		if value := rec.members.get(name[0]); value != nil {
 			r.number(rec, name[0], value)
 			r.setMeta(name[1], value)
 		}

@@ -115,18 +115,18 @@ func (t *atif) step(r record) {
 		return
 	}
 	m := llm.Message{Role: role}
-	if text, ok := tree.Text(r.members["reasoning_content"]); ok && text != "" {
+	if text, ok := tree.Text(r.members.get("reasoning_content")); ok && text != "" {
 		m.Parts = append(m.Parts, llm.Reasoning{Text: text})
-	} else if raw := r.members["reasoning_content"]; !ok && !tree.IsNull(raw) {
+	} else if raw := r.members.get("reasoning_content"); !ok && !tree.IsNull(raw) {
 		t.report(&r, "reasoning_content", raw, "expected a string")
 	}
-	if r.members["message"] == nil {
+	if r.members.get("message") == nil {
 		t.report(&r, "", r.raw, "the step has no message")
 	}
-	m.Parts = append(m.Parts, t.content(&r, "message", r.members["message"])...)
+	m.Parts = append(m.Parts, t.content(&r, "message", r.members.get("message"))...)
 	calls := t.calls(&r)
 	m.Parts = append(m.Parts, calls...)
-	if len(m.Parts) == 0 && role != llm.RoleAssistant && r.text("message") == "" && tree.IsText(r.members["message"]) {
+	if len(m.Parts) == 0 && role != llm.RoleAssistant && r.text("message") == "" && tree.IsText(r.members.get("message")) {
 		m.Parts = []llm.Part{llm.Text{}}
 	}
 	results, complete := t.results(&r, calls)
@@ -136,13 +136,13 @@ func (t *atif) step(r record) {
 	}
 	nameResults(results, t.names)
 	t.run.Messages = append(t.run.Messages, results...)
-	if metrics := r.members["metrics"]; !tree.IsTrue(r.members["is_copied_context"]) {
+	if metrics := r.members.get("metrics"); !tree.IsTrue(r.members.get("is_copied_context")) {
 		t.run.reportUsage(&r, "metrics", metrics)
 		t.usage = t.usage.Add(atifUsage(metrics, ""))
 		t.cost += t.run.number(&r, "metrics.cost_usd", tree.Member(metrics, "cost_usd"))
 	}
 	for _, name := range otherStepMembers {
-		value := r.members[name]
+		value := r.members.get(name)
 		isListed := len(m.Parts) == 0 || slices.Contains(message.ReasoningNames, name) && !tree.IsText(value) // with its message
 		if !isListed && !message.IsEmpty(value) {
 			t.run.reportWithin(&r, name, "a step of ATIF has no such member, and it is not read")
@@ -206,7 +206,7 @@ func (t *atif) report(r *record, path string, raw json.RawMessage, what string) 
 
 // calls reads the tool calls of a step.
 func (t *atif) calls(r *record) (calls []llm.Part) {
-	list := r.members["tool_calls"]
+	list := r.members.get("tool_calls")
 	if !tree.IsNull(list) && !isArray(list) {
 		t.report(r, "tool_calls", list, "expected a list")
 	}
@@ -228,7 +228,7 @@ func (t *atif) calls(r *record) (calls []llm.Part) {
 // results reads the observation of a step: messages with the results of calls, and user messages.
 // Complete reports whether they have all of it.
 func (t *atif) results(r *record, calls []llm.Part) (messages []llm.Message, complete bool) {
-	observation := r.members["observation"]
+	observation := r.members.get("observation")
 	var list []json.RawMessage
 	ids := 0
 	switch recorded := tree.Member(observation, "results"); {

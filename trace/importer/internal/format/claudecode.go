@@ -98,7 +98,7 @@ func (c *claude) Read(raw json.RawMessage, line int) func() []Run {
 
 // decodeAnthropic decodes the message of a record, and the other data of the record.
 func (r *record) decodeAnthropic() {
-	if m := r.members["message"]; r.isObject() && (r.kind == "user" || r.kind == "assistant") && tree.Member(m, "content") != nil {
+	if m := r.members.get("message"); r.isObject() && (r.kind == "user" || r.kind == "assistant") && tree.Member(m, "content") != nil {
 		r.setAnthropic(m)
 		r.data = r.without("message", "content")
 	}
@@ -148,7 +148,7 @@ func (c *claude) Runs() (runs []Run) {
 }
 
 func (c *claude) add(r record) {
-	if c.isSDK && r.members["direction"] != nil {
+	if c.isSDK && r.members.get("direction") != nil {
 		r = c.unwrap(r)
 	}
 	c.records++
@@ -162,8 +162,8 @@ func (c *claude) add(r record) {
 	if known && parent.run.side == run.side {
 		run = parent.run
 	}
-	id, hash := r.text("uuid"), maphash.Bytes(hashSeed, r.members["message"])
-	if at, again := c.places[id]; again && r.members["message"] != nil && at.data == hash && at.run.session == run.session {
+	id, hash := r.text("uuid"), maphash.Bytes(hashSeed, r.members.get("message"))
+	if at, again := c.places[id]; again && r.members.get("message") != nil && at.data == hash && at.run.session == run.session {
 		at.run.other.add("replay", r.raw)
 		return
 	}
@@ -212,7 +212,7 @@ func (c *claude) side(r *record, s *claudeSession) string {
 	case c.isSDK:
 		s.agents[call] = call
 		return call
-	case !tree.IsTrue(r.members["isSidechain"]):
+	case !tree.IsTrue(r.members.get("isSidechain")):
 		return ""
 	case agent != "":
 		return agentPrefix + agent
@@ -269,7 +269,7 @@ func (r *record) responseID() string {
 	if r.kind != "assistant" {
 		return ""
 	}
-	return cmp.Or(tree.Scalar(r.members["message"], "id"), r.text("uuid"), "line "+strconv.Itoa(r.line)+r.path)
+	return cmp.Or(tree.Scalar(r.members.get("message"), "id"), r.text("uuid"), "line "+strconv.Itoa(r.line)+r.path)
 }
 
 // read reads the messages of a record; nil if there are none.
@@ -316,8 +316,8 @@ func (r *claudeRun) add(rec *record, response string, messages []llm.Message) {
 		at = len(r.Messages)
 		r.Messages = append(r.Messages, messages...)
 	}
-	r.cost += r.number(rec, "costUSD", rec.members["costUSD"]) // of early versions
-	if m := rec.members["message"]; rec.kind == "assistant" {
+	r.cost += r.number(rec, "costUSD", rec.members.get("costUSD")) // of early versions
+	if m := rec.members.get("message"); rec.kind == "assistant" {
 		// Claude Code writes messages of its own, such as errors, as those of the model <synthetic>.
 		r.IsResponse = tree.Scalar(m, "id") != "" && tree.Scalar(m, "model") != "<synthetic>"
 	}
@@ -325,7 +325,7 @@ func (r *claudeRun) add(rec *record, response string, messages []llm.Message) {
 	m.Opaque = addRecord(m.Opaque, rec.data)
 	if response != "" {
 		r.responses[response] = at
-		usage := tree.Member(rec.members["message"], "usage")
+		usage := tree.Member(rec.members.get("message"), "usage")
 		if r.usage[response] == (llm.Usage{}) {
 			r.reportUsage(rec, "message.usage", usage)
 		}
@@ -335,7 +335,7 @@ func (r *claudeRun) add(rec *record, response string, messages []llm.Message) {
 
 // link notes the calls that start subagents, by their prompts and by the subagents in results.
 func (r *claudeRun) link(rec *record, messages []llm.Message) {
-	agent := tree.Scalar(rec.members["toolUseResult"], "agentId")
+	agent := tree.Scalar(rec.members.get("toolUseResult"), "agentId")
 	for _, m := range messages {
 		for _, call := range m.Calls() {
 			if prompt := tree.Scalar(json.RawMessage(call.Arguments), "prompt"); prompt != "" {
@@ -360,7 +360,7 @@ func (r *claudeRun) note(rec *record, kinds []string) {
 		r.other.add(rec.kind, rec.raw)
 	default:
 		if call := rec.text("parentToolUseID"); call != "" {
-			if agent := tree.Scalar(rec.members["data"], "agentId"); agent != "" {
+			if agent := tree.Scalar(rec.members.get("data"), "agentId"); agent != "" {
 				r.session.agents[agentPrefix+agent] = call
 			}
 		}

@@ -86,13 +86,13 @@ func (r *record) decodeItem() {
 
 // payload returns the payload of a record, and its kind.
 func (r *record) payload() (kind string, payload json.RawMessage) {
-	if payload = r.members["payload"]; payload != nil {
+	if payload = r.members.get("payload"); payload != nil {
 		return r.kind, payload
 	}
 	switch kind = r.kind; { // of the first versions
-	case r.members["record_type"] != nil:
+	case r.members.get("record_type") != nil:
 		kind = "event_msg"
-	case kind == "" && r.members["id"] != nil:
+	case kind == "" && r.members.get("id") != nil:
 		kind = "session_meta"
 	case kind != "":
 		kind = "response_item"
@@ -141,7 +141,7 @@ func (c *codex) add(r *record) (ended []Run) {
 	case !slices.Contains(codexRecords, kind):
 		c.run.reportRecord(r, "the record has the unknown type "+strconv.Quote(kind))
 		kind = "unknown"
-	case kind == "event_msg" && r.members["payload"] != nil && !slices.Contains(codexEvents, tree.Scalar(payload, "type")):
+	case kind == "event_msg" && r.members.get("payload") != nil && !slices.Contains(codexEvents, tree.Scalar(payload, "type")):
 		c.run.Unknown = append(c.run.Unknown, Unknown{Line: r.line, Path: r.path, Err: fmt.Errorf("the event has the unknown type %q", tree.Scalar(payload, "type"))})
 	case kind == "event_msg" && tree.Scalar(payload, "type") == "agent_message":
 		if text := strings.TrimSpace(tree.String(payload, "message")); text != "" {

@@ -76,7 +76,7 @@ func (c *codexExec) Runs() (runs []Run) {
 func (c *codexExec) endItems(turnEnded bool) {
 	for i := range c.started {
 		item := &c.started[i]
-		kind := tree.Scalar(item.members["item"], "type")
+		kind := tree.Scalar(item.members.get("item"), "type")
 		if (turnEnded || c.outputs > item.outputs) && kind != "todo_list" && kind != "error" {
 			at := item.record
 			at.path = joinPath(at.path, "item")
@@ -106,8 +106,8 @@ func (c *codexExec) add(r *record) (ended []Run) {
 	case r.kind == "item.started":
 		c.started = append(c.started, codexExecItem{*r, c.outputs})
 	case r.kind == "turn.completed": // the usage of the thread so far
-		run.reportUsage(r, "usage", r.members["usage"])
-		c.usage = codexUsage(r.members["usage"])
+		run.reportUsage(r, "usage", r.members.get("usage"))
+		c.usage = codexUsage(r.members.get("usage"))
 		c.endItems(true)
 	case r.kind == "turn.failed":
 		c.endItems(true)
@@ -118,10 +118,10 @@ func (c *codexExec) add(r *record) (ended []Run) {
 
 // item reads an item that is complete, or a call without its result.
 func (c *codexExec) item(r *record, complete bool) {
-	item := r.members["item"]
+	item := r.members.get("item")
 	id := tree.Scalar(item, "id")
 	if complete {
-		c.started = slices.DeleteFunc(c.started, func(s codexExecItem) bool { return tree.Scalar(s.members["item"], "id") == id })
+		c.started = slices.DeleteFunc(c.started, func(s codexExecItem) bool { return tree.Scalar(s.members.get("item"), "id") == id })
 	}
 	f := tree.Fields{Object: item}
 	switch kind, _ := f.Text("type"); kind {

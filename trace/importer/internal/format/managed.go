@@ -94,9 +94,9 @@ func (c *managed) create(r *record) (ended []Run) {
 	}
 	t := c.thread("", r.line)
 	t.Name = cmp.Or(r.text("id"), t.Name)
-	t.reportNotObject("agent", r.members["agent"])
-	system, ok := tree.Text(r.members["agent"], "system")
-	if other := tree.Member(r.members["agent"], "system"); !ok && !message.IsEmpty(other) {
+	t.reportNotObject("agent", r.members.get("agent"))
+	system, ok := tree.Text(r.members.get("agent"), "system")
+	if other := tree.Member(r.members.get("agent"), "system"); !ok && !message.IsEmpty(other) {
 		t.ReportUnknown("agent.system", "the system prompt is not read: expected a text")
 	}
 	t.Messages = append(t.Messages, message.System(system)...)
@@ -137,9 +137,13 @@ func (c *managed) send(raw json.RawMessage, line int) {
 
 // received removes the event of the stream from those that were sent.
 func (c *managed) received(r *record) {
+	if c.sent == nil {
+		return
+	}
+	members := r.members.all()
 	i := slices.IndexFunc(c.sent, func(sent record) bool {
-		for name, value := range sent.members {
-			if !jsonval.Equal(string(value), string(r.members[name])) {
+		for _, f := range sent.members {
+			if !jsonval.Equal(string(f.value), string(members[f.name])) {
 				return false
 			}
 		}
@@ -172,7 +176,7 @@ func (c *managed) event(r *record) {
 	case isMessage:
 		c.message(r, form)
 	case managedOther[r.kind], strings.HasPrefix(r.kind, "session."), strings.HasPrefix(r.kind, "span."):
-		if usage := r.members["model_usage"]; r.kind == "span.model_request_end" && usage != nil {
+		if usage := r.members.get("model_usage"); r.kind == "span.model_request_end" && usage != nil {
 			t := c.thread(r.text("session_thread_id"), r.line)
 			t.reportUsage(r, "model_usage", usage)
 			t.usage = t.usage.Add(anthropicUsage(usage))
@@ -189,8 +193,9 @@ func (c *managed) event(r *record) {
 // repeated reads an event with the id of an earlier one, which the list of all events has again.
 func (c *managed) repeated(r, first *record) {
 	same := func(a, b *record) bool {
-		for name, value := range a.members {
-			if name != "processed_at" && !jsonval.Equal(string(value), string(b.members[name])) {
+		others := b.members.all()
+		for _, f := range a.members {
+			if f.name != "processed_at" && !jsonval.Equal(string(f.value), string(others[f.name])) {
 				return false
 			}
 		}
@@ -240,14 +245,14 @@ func (r *record) decodeEvent() {
 	if !isMessage || !r.isObject() {
 		return
 	}
-	if form.block == "" && r.members["content"] == nil {
+	if form.block == "" && r.members.get("content") == nil {
 		return
 	}
 	const around = len(`{"role":"assistant","content":[{"type":"tool_result","tool_use_id":}]}`)
 	m, names := make(tree.Object, 0, len(r.raw)+around), []string{"content"}
 	m.Text("role", form.role)
 	if form.block == "" {
-		m.Add("content", r.members["content"])
+		m.Add("content", r.members.get("content"))
 	} else {
 		block := make(tree.Object, 0, cap(m))
 		block.Text("type", form.block)
@@ -268,7 +273,7 @@ func (r *record) decodeEvent() {
 func (c *managed) message(r *record, form managedForm) {
 	err := r.invalid
 	switch {
-	case form.block == "" && r.members["content"] == nil:
+	case form.block == "" && r.members.get("content") == nil:
 		c.unknown(r, "the event has no content")
 		return
 	case err == nil && len(r.messages) == 1 && len(r.messages[0].Parts) == 0:

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,9 +37,27 @@ type record struct {
 	path    string // within the value on the line
 	raw     json.RawMessage
 	kind    string
-	members map[string]json.RawMessage
+	members fields
 
 	decoded
+}
+
+// fields are the members of an object. A record has too few for a map.
+type fields []field
+
+type field struct {
+	name  string
+	value json.RawMessage
+}
+
+// get returns the value of a member. The last of equal names counts.
+func (f fields) get(name string) json.RawMessage {
+	for i := len(f) - 1; i >= 0; i-- {
+		if f[i].name == name {
+			return f[i].value
+		}
+	}
+	return nil
 }
 
 // decoded is what a reader has decoded of a record before it is added to a run.
@@ -51,10 +68,22 @@ type decoded struct {
 	data     json.RawMessage // without the messages
 }
 
+// all returns the members for many lookups.
+func (f fields) all() map[string]json.RawMessage {
+	all := make(map[string]json.RawMessage, len(f))
+	for _, one := range f {
+		all[one.name] = one.value
+	}
+	return all
+}
+
 func newRecord(raw json.RawMessage, line int, path string) record {
-	r := record{line: line, path: path, raw: raw, members: map[string]json.RawMessage{}}
-	maps.Insert(r.members, tree.Members(raw))
-	r.kind = tree.Scalar(r.members["type"])
+	const most = 8 // of most records
+	r := record{line: line, path: path, raw: raw, members: make(fields, 0, most)}
+	for name, value := range tree.Members(raw) {
+		r.members = append(r.members, field{name, value})
+	}
+	r.kind = tree.Scalar(r.members.get("type"))
 	return r
 }
 
@@ -67,7 +96,7 @@ func isArray(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '[' }
 // without returns the record with a member of which the inner members with these names are omitted;
 // nil if it does not have the member.
 func (r *record) without(member string, inner ...string) json.RawMessage {
-	if r.members[member] == nil {
+	if r.members.get(member) == nil {
 		return nil
 	}
 	var data tree.Object
@@ -83,7 +112,7 @@ func (r *record) without(member string, inner ...string) json.RawMessage {
 // text returns the first of the members that is a string and not empty.
 func (r *record) text(names ...string) string {
 	for _, name := range names {
-		if text, _ := tree.Text(r.members[name]); text != "" {
+		if text, _ := tree.Text(r.members.get(name)); text != "" {
 			return text
 		}
 	}
