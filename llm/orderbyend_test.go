@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/looptape/looptape/llm"
 )
 
@@ -27,6 +29,28 @@ func TestOrderByEnd(t *testing.T) {
 		}
 		if ids != want {
 			t.Errorf("got %s, want %s, the order of the ends", ids, want)
+		}
+	}
+}
+
+// AL-105: each call keeps the opaque data of its own start, or of its end.
+func TestAccumulatorOpaqueOfCalls(t *testing.T) {
+	for _, byEnd := range []bool{false, true} {
+		acc := llm.Accumulator{OrderByEnd: byEnd}
+		for _, ev := range []llm.Event{
+			llm.ToolCallStart{ID: "c1", Name: "a", Opaque: []byte(`"s1"`)}, llm.ToolCallStart{Index: 1, ID: "c2", Name: "a", Opaque: []byte(`"s2"`)},
+			llm.ToolCallStart{Index: 2, ID: "c3", Name: "a", Opaque: []byte(`"s3"`)}, llm.ToolCallStart{Index: 3, ID: "c4", Name: "a"},
+			llm.ToolCallEnd{Index: 1, ID: "c2"}, llm.ToolCallEnd{ID: "c1"}, llm.ToolCallEnd{Index: 2, ID: "c3", Opaque: []byte(`"e3"`)},
+			llm.ToolCallEnd{Index: 3, ID: "c4", Opaque: []byte(`"e4"`)}, llm.PartDone{Part: llm.ToolCall{ID: "c5", Name: "a", Opaque: []byte(`"p5"`)}},
+		} {
+			acc.Add(ev)
+		}
+		got := map[string]string{}
+		for _, c := range acc.Response().Calls() {
+			got[c.ID] = string(c.Opaque)
+		}
+		if diff := cmp.Diff(map[string]string{"c1": `"s1"`, "c2": `"s2"`, "c3": `"e3"`, "c4": `"e4"`, "c5": `"p5"`}, got); diff != "" {
+			t.Errorf("ordered by end %v (-want +got):\n%s", byEnd, diff)
 		}
 	}
 }
