@@ -25,7 +25,9 @@ func TestAL88AL89AL90Report(t *testing.T) {
 	first, second := calls("", "slow", "a", "bad", "parts", "skipped", "ghost"), calls("2", "slow")
 	first.Delay, first.Usage, first.Calls[1].Arguments = 20*time.Millisecond, llm.Usage{InputTokens: 10, OutputTokens: 1, CacheReadInputTokens: 2, CacheCreationInputTokens: 3, ReasoningOutputTokens: 4}, `{"x":`
 	second.Delay, second.Usage = 5*time.Millisecond, llm.Usage{InputTokens: 20, OutputTokens: 2}
-	w := newWorld(t, first, second, says("x"))
+	third := says("x")
+	third.Delay = 7 * time.Millisecond
+	w := newWorld(t, first, second, third)
 	parts := loop.Tool{Name: "parts", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 		middleware.SetMetric(ctx, "host", middleware.Metric{Value: "h1", Type: "name"})
 		middleware.SetMetric(ctx, "cached", middleware.Metric{Value: true, Type: "flag"})
@@ -47,7 +49,7 @@ func TestAL88AL89AL90Report(t *testing.T) {
 		return fmt.Sprintf(`{"callId":%q,"toolName":%q,"arguments":{},%s}`, id, name, rest)
 	}
 	ghost := `there is no tool \"ghost\"; the tools are a, slow, bad, parts, skipped`
-	want := `{"id":"agentloop/1","model":"m","startedAt":946684800000,"completedAt":946684800085,"totalMs":85,"reason":"done","userMessage":"go","finalText":"x","steps":[` +
+	want := `{"id":"agentloop/1","model":"m","startedAt":946684800000,"completedAt":946684800092,"totalMs":92,"reason":"done","userMessage":"go","finalText":"x","steps":[` +
 		`{"index":0,"type":"initial","llmLatencyMs":20,"usage":{"inputTokens":10,"outputTokens":1,"cachedTokens":2,"cacheWriteTokens":3,"reasoningTokens":4},"finishReason":"tool_use","toolCalls":[` +
 		strings.Join([]string{
 			call("slow", "slow", `"resultSizeBytes":1,"latencyMs":30,"skipped":false,"error":null,"metrics":{"rows":{"value":3,"type":"count"}}`),
@@ -59,8 +61,8 @@ func TestAL88AL89AL90Report(t *testing.T) {
 		}, ",") + `],"toolTotalMs":40},` +
 		`{"index":1,"type":"tool_followup","llmLatencyMs":5,"usage":{"inputTokens":20,"outputTokens":2},"finishReason":"tool_use","toolCalls":[` +
 		call("2slow", "slow", `"resultSizeBytes":1,"latencyMs":30,"skipped":false,"error":null,"metrics":{"rows":{"value":3,"type":"count"}}`) + `],"toolTotalMs":30},` +
-		`{"index":2,"type":"tool_followup","llmLatencyMs":0,"usage":{"inputTokens":0,"outputTokens":0},"finishReason":"stop","toolCalls":[],"toolTotalMs":0}],` +
-		`"stepCount":2,"toolCallCount":7,"totalUsage":{"inputTokens":30,"outputTokens":3,"cachedTokens":2,"cacheWriteTokens":3,"reasoningTokens":4},"totalLlmTimeMs":25,"totalToolTimeMs":70}`
+		`{"index":2,"type":"tool_followup","llmLatencyMs":7,"usage":{"inputTokens":0,"outputTokens":0},"finishReason":"stop","toolCalls":[],"toolTotalMs":0}],` +
+		`"stepCount":2,"toolCallCount":7,"totalUsage":{"inputTokens":30,"outputTokens":3,"cachedTokens":2,"cacheWriteTokens":3,"reasoningTokens":4},"totalLlmTimeMs":32,"totalToolTimeMs":70}`
 	var got, expected any
 	if err := errors.Join(json.Unmarshal(b, &got), json.Unmarshal([]byte(want), &expected)); err != nil {
 		t.Fatal(err)
@@ -196,7 +198,7 @@ func TestAL99UserMessage(t *testing.T) {
 func TestAL99Model(t *testing.T) {
 	answers := says("x")
 	answers.Model = "m1-2026"
-	for _, in := range []agentloop.Input{{Text: "a"}, {Parts: []llm.Part{llm.Text{Text: "b"}}}, {Messages: []llm.Message{llm.User("c")}}} {
+	for _, in := range []agentloop.Input{{Text: "a"}, {Parts: []llm.Part{llm.Text{Text: "b"}, llm.Media{MediaType: "image/png", URL: "u"}}}, {Messages: []llm.Message{llm.User("c"), llm.Assistant(llm.Text{Text: "d"}), llm.User("e")}}} {
 		for want, turn := range map[string]fake.Response{"m1-2026": answers, "m1": {Error: &fake.Failure{Status: 400, Message: "boom"}}} {
 			w := newWorld(t, turn).agent(agentloop.Config{Model: "m1"})
 			if _, err := w.Complete(t.Context(), in, nil); err != nil {

@@ -256,7 +256,7 @@ func TestResumeEndsEarly(t *testing.T) {
 // again.
 func TestAL69Drop(t *testing.T) {
 	var saved []byte
-	newWorld(t, calls("", "a")).agent(asking(&saved, suspend)).run("go")
+	newWorld(t, calls("", "a", "slow")).agent(asking(&saved, suspend)).run("go")
 	cfg := asking(&saved, nil)
 	cfg.DropPending = true
 	w := restored(t, saved, cfg, says("again"))
@@ -270,7 +270,7 @@ func TestAL69Drop(t *testing.T) {
 	if res, err := w.Complete(t.Context(), agentloop.Input{Messages: []llm.Message{}}, nil); err != nil || res.Text() != "went on" {
 		t.Errorf("without input: %q, %v", res.Text(), err)
 	}
-	same(t, "the history", "user/1 assistant/1 tool/1 assistant/1", w.roles())
+	same(t, "the history", "user/1 assistant/2 tool/2 assistant/1", w.roles())
 }
 
 // AL-56, AL-69: calls that a guardrail blocked get results when the next run begins. They
