@@ -324,8 +324,8 @@ func (r *Result) fill() {
 // Unread returns the unreadable records, and the cases without a run unless they count as 0.
 func (r *Result) Unread() []Unreadable {
 	list := append([]Unreadable{}, r.Unreadable...)
-	for row := range r.Rows.scan() {
-		if row.NoRun && !slices.Contains(r.Scorers, missingAsZero) {
+	for row := range r.Rows.scanFor(withoutRun) {
+		if !slices.Contains(r.Scorers, missingAsZero) {
 			list = append(list, Unreadable{File: row.File, Line: row.Line, Error: fmt.Sprintf("no run of the case %q", row.Case)})
 		}
 	}
@@ -336,7 +336,7 @@ func (r *Result) Unread() []Unreadable {
 // Tags returns the tags of all rows, sorted.
 func (r *Result) Tags() []string {
 	tags := map[string]bool{}
-	for row := range r.Rows.scan() {
+	for row := range r.Rows.scanFor(withTags) {
 		for _, tag := range row.Tags {
 			tags[tag] = true
 		}

@@ -101,10 +101,8 @@ func Merge(parts ...*Result) (*Result, error) {
 // withoutSuperfluous returns the rows without those with NoRun of cases that have another row. The rows are sorted.
 func (r Rows) withoutSuperfluous() Rows {
 	kept := map[string]bool{} // of the cases that have a row with NoRun
-	for row := range r.scan() {
-		if row.NoRun {
-			kept[row.Case] = false
-		}
+	for row := range r.scanFor(withoutRun) {
+		kept[row.Case] = false
 	}
 	if len(kept) == 0 {
 		return r

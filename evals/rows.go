@@ -19,6 +19,29 @@ type Rows struct {
 	pages   []*page
 	at      []uint64 // of each row, its page and its place in the page, 32 bits each
 	scratch []byte
+	kinds   rowKinds // of the rows, and maybe of further ones
+}
+
+// rowKinds are sets of kinds of rows that few lists have.
+type rowKinds uint8
+
+const (
+	withoutRun rowKinds = 1 << iota
+	withTags
+	withCluster
+)
+
+func (r *Row) kinds() (k rowKinds) {
+	if r.NoRun {
+		k |= withoutRun
+	}
+	if len(r.Tags) > 0 {
+		k |= withTags
+	}
+	if r.Cluster != "" {
+		k |= withCluster
+	}
+	return k
 }
 
 // page contains encoded rows. Its text never moves, so that decoded rows share it.
@@ -88,6 +111,20 @@ func (r Rows) scan() iter.Seq[*Row] {
 	}
 }
 
+// scanFor yields the rows of a kind as scan does.
+func (r Rows) scanFor(k rowKinds) iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		if r.kinds&k == 0 {
+			return
+		}
+		for row := range r.scan() {
+			if row.kinds()&k != 0 && !yield(row) {
+				return
+			}
+		}
+	}
+}
+
 // MarshalJSON returns an array.
 func (r Rows) MarshalJSON() ([]byte, error) { return jsonval.Line(slices.Collect(r.All())) }
 
@@ -114,6 +151,7 @@ func (r *Rows) Add(row *Row) {
 		c.names = &texts{number: map[string]int{}}
 	}
 	c.row(row)
+	r.kinds |= row.kinds()
 	if n == 0 || r.pages[n-1].Cap()-r.pages[n-1].Len() < len(c.out) {
 		r.pages = append(r.pages, &page{names: c.names})
 		r.pages[n].Grow(max(len(c.out), min(lastPage, firstPage<<min(n, 10))))
@@ -127,6 +165,7 @@ func (r *Rows) Add(row *Row) {
 
 // addAll adds the rows of another list, and shares their memory.
 func (r *Rows) addAll(more Rows) {
+	r.kinds |= more.kinds
 	first := uint64(len(r.pages)) << 32
 	r.pages, r.at = append(r.pages, more.pages...), slices.Grow(r.at, len(more.at))
 	for _, at := range more.at {
@@ -136,7 +175,7 @@ func (r *Rows) addAll(more Rows) {
 
 // where returns the rows for which has is true. Both lists share memory.
 func (r Rows) where(has func(*Row) bool) Rows {
-	part := Rows{pages: slices.Clip(r.pages)} // adding to one list does not change the other
+	part := Rows{pages: slices.Clip(r.pages), kinds: r.kinds} // adding to one list does not change the other
 	i := 0
 	for row := range r.scan() {
 		if has(row) {

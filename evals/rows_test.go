@@ -61,6 +61,31 @@ func TestRows(t *testing.T) {
 		}
 		i++
 	}
+	for kind, has := range map[rowKinds]func(Row) bool{
+		withoutRun:  func(r Row) bool { return r.NoRun },
+		withTags:    func(r Row) bool { return len(r.Tags) > 0 },
+		withCluster: func(r Row) bool { return r.Cluster != "" },
+	} {
+		var joined Rows
+		joined.addAll(r)
+		for _, list := range []Rows{r, joined, r.where(func(*Row) bool { return true }), r.each(func(*Row) {}), NewRows()} {
+			n, want := 0, 0
+			for row := range list.All() {
+				if has(row) {
+					want++
+				}
+			}
+			for row := range list.scanFor(kind) {
+				if !has(*row) {
+					t.Errorf("kind %d: %v", kind, *row)
+				}
+				n++
+			}
+			if n != want {
+				t.Errorf("kind %d: %d rows, want %d", kind, n, want)
+			}
+		}
+	}
 	two := NewRows(full)
 	two.addAll(r)
 	if diff := cmp.Diff(slices.Collect(NewRows(append([]Row{full}, rows...)...).All()), slices.Collect(two.All()), cmp.AllowUnexported(Row{})); diff != "" {

@@ -154,10 +154,8 @@ func (r *Result) Summary(bootstrap *stats.Resampling) (*Summary, error) {
 		return nil, err
 	}
 	f.Unreadable, f.MissingAsZero = r.Unread(), slices.Contains(r.Scorers, missingAsZero)
-	for row := range r.Rows.scan() {
-		if row.NoRun {
-			f.WithoutRun = append(f.WithoutRun, row.Case)
-		}
+	for row := range r.Rows.scanFor(withoutRun) {
+		f.WithoutRun = append(f.WithoutRun, row.Case)
 	}
 	for _, tag := range r.Tags() {
 		if f.Tags == nil {

@@ -263,10 +263,8 @@ func (t *Tally) reset() {
 // tally returns the tally of the rows.
 func (r *Result) tally() *Tally {
 	named := map[string]*Tally{} // clusters whose cases may be anywhere
-	for row := range r.Rows.scan() {
-		if row.Cluster != "" && named[row.Cluster] == nil {
-			named[row.Cluster] = &Tally{}
-		}
+	for row := range r.Rows.scanFor(withCluster) {
+		named[row.Cluster] = cmp.Or(named[row.Cluster], &Tally{})
 	}
 	var all, one Tally
 	var c CaseTally

@@ -121,7 +121,9 @@ func (w *walker) row(d *jsonio.Dec, run *format.Run) {
 func (w *walker) fill(run *format.Run) error {
 	r, row := w.rows, run.Meta
 	run.SetName()
-	run.SetCase()
+	if r.caseName == nil || r.epoch == nil {
+		run.SetCase()
+	}
 	if err := r.name(row, &run.Case, &run.Cluster, &run.Epoch); err != nil {
 		return err
 	}

@@ -131,13 +131,12 @@ const (
 // values read reads. It reports whether there was one. Two members with one name are an error: readers of
 // JSON take the first, the last or both.
 func (r *Run) Members(d *jsonio.Dec, read func(), names ...string) (found bool) {
-	seen := map[string]bool{}
+	var seen keys
 	for key := range d.Members() {
-		if seen[key] {
+		if !seen.add(key) {
 			d.Fail("the object has two members " + strconv.Quote(key))
 			return found
 		}
-		seen[key] = true
 		if slices.Contains(names, key) {
 			found = true
 			read()
@@ -153,6 +152,30 @@ func (r *Run) Members(d *jsonio.Dec, read func(), names ...string) (found bool) 
 		r.Meta[key] = jsonio.Bytes(raw)
 	}
 	return found
+}
+
+// keys are names of members: few in an array, which is faster to search, and more in a map.
+type keys struct {
+	few  [16]string
+	n    int
+	more map[string]bool
+}
+
+// add reports whether the name is a new one.
+func (k *keys) add(name string) bool {
+	if k.more[name] || slices.Contains(k.few[:k.n], name) {
+		return false
+	}
+	if k.n < len(k.few) {
+		k.few[k.n] = name
+		k.n++
+		return true
+	}
+	if k.more == nil {
+		k.more = map[string]bool{}
+	}
+	k.more[name] = true
+	return true
 }
 
 // object reads an object, keeps its members in Meta and returns it.
