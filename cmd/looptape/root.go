@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"log"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,8 +17,12 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/serve"
 )
 
-// execute runs one command line and returns the exit status.
-func execute(args []string, w *cli.World) cli.Status { return cli.Execute(newRoot(w), args, w) }
+// execute runs one command line and returns the exit status. It discards the log of package net/http, which has
+// bytes of servers as they came.
+func execute(args []string, w *cli.World) cli.Status {
+	log.SetOutput(io.Discard)
+	return cli.Execute(newRoot(w), args, w)
+}
 
 func newRoot(w *cli.World) *cobra.Command {
 	root := &cobra.Command{
