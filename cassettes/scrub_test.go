@@ -70,11 +70,11 @@ func TestScrubbedForms(t *testing.T) {
 	}
 }
 
-// Scrubbed keeps a random word without a secret name, and one at an opaque place: it may not
+// Scrubbed keeps a random word without a secret name, and one within opaque data: it may not
 // be a secret.
 func TestScrubbedKeeps(t *testing.T) {
 	word := randomWord(rand.New(rand.NewPCG(7, 7)), 40)
-	x := exchange{url: endpoint, header: jsonType, body: `{"a":"` + word + `","signature":"x sk-` + word + `"}`}.recordedAs()
+	x := exchange{url: endpoint, header: jsonType, body: `{"a":"` + word + `","signature":"x+sk-` + word + `"}`}.recordedAs()
 	clean, taken := (&Options{}).Scrubbed(x)
 	if diff := cmp.Diff(x, clean, empty); diff != "" || taken != nil {
 		t.Errorf("redacted: %v (-want +got):\n%s", taken, diff)

@@ -56,6 +56,14 @@ func plainName(name string) string {
 	return name
 }
 
+// withoutNumber returns a name without the number at its end, as in password2.
+func withoutNumber(plain string) string {
+	if name := strings.TrimRight(plain, digitChars); name != "" {
+		return name
+	}
+	return plain
+}
+
 func hasName(list []string, plain string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return plainName(s) == plain })
 }
@@ -104,7 +112,7 @@ func (o *Rules) secrecy(k kind, name string) secrecy {
 		return secretAlways
 	case plain == "", hasName(o.NotSecret, plain):
 		return secretNever
-	case secretEnds.match(plain),
+	case secretEnds.match(withoutNumber(plain)),
 		header && secretHeaderEnds.match(plain),
 		field && slices.Contains(secretQueries, plain):
 		return secretAlways

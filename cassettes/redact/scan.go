@@ -146,15 +146,23 @@ func (s *scan) leaf(l *leaf) {
 	}
 }
 
-// hitsIn returns the suspected secrets in text. In text that is opaque by its name, only known
-// shapes count: at the beginning, in a URL and in encoded text.
+// hitsIn returns the suspected secrets in text.
 func (o *Rules) hitsIn(l *leaf) []hit {
-	hits := o.findShapes(l.text)
-	if len(hits) > 0 && o.isOpaque(&l.place) {
-		url := strings.Index(l.text, "://")
-		return slices.DeleteFunc(hits, func(h hit) bool { return !h.known || h.from > 0 && !h.encoded && (url < 0 || h.from < url) })
+	return o.withoutOpaque(&l.place, l.text, o.findShapes(l.text))
+}
+
+// withoutOpaque returns the suspected secrets in text at a place. If the text is opaque by its name, only
+// known shapes count: in a URL, in encoded text, and where a word begins, since data in base64 contains such
+// shapes by chance.
+func (o *Rules) withoutOpaque(p *place, text string, hits []hit) []hit {
+	if len(hits) == 0 || !o.isOpaque(p) {
+		return hits
 	}
-	return hits
+	url := strings.Index(text, "://")
+	return slices.DeleteFunc(hits, func(h hit) bool {
+		inData := h.from > 0 && wordChars[text[h.from-1]] || strings.HasSuffix(text[:h.from], ";base64,")
+		return !h.known || inData && !h.encoded && (url < 0 || h.from < url)
+	})
 }
 
 // group examines joined text for secrets across several events.
@@ -173,10 +181,10 @@ func (s *scan) group(leaves []leaf, g *group) {
 
 func (o *Rules) hitsAcross(leaves []leaf, g *group) []hit {
 	first := &leaves[g.leaves[0]]
-	if o.isOpaque(&first.place) || strings.Repeat(first.text, len(g.leaves)) == g.text {
+	if strings.Repeat(first.text, len(g.leaves)) == g.text {
 		return nil
 	}
-	return o.findShapes(g.text)
+	return o.withoutOpaque(&first.place, g.text, o.findShapes(g.text))
 }
 
 func overlaps(hits []hit, h hit) bool {

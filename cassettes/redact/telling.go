@@ -8,7 +8,7 @@ import (
 // A name is telling if it contains a word for a secret. What its values look like decides.
 
 // stems occur in every telling name, in lower case without - and _, by their first byte.
-var stems = stemsOf("pass", "pwd", "pin", "secret", "sess", "signature", "token", "key", "auth", "cred", "cookie", "code", "cvv", "cvc", "connectionstring", "otp", "jwt", "bearer", "mfa", "dsn")
+var stems = stemsOf("pass", "pwd", "pin", "secret", "sess", "signature", "token", "key", "auth", "cred", "cookie", "code", "cvv", "cvc", "connectionstring", "otp", "jwt", "bearer", "mfa", "dsn", "pw", "psk", "csrf", "xsrf")
 
 func stemsOf(words ...string) *[256][]string {
 	var by [256][]string
@@ -32,7 +32,7 @@ func hasStem(plain string) bool {
 
 // Words of names, in lower case.
 var (
-	passwordWords = []string{"password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "secret", "secrets", "credential", "credentials", "creds", "cookie", "cookies", "authorization", "bearer", "jwt", "apikey", "apikeys", "token", "auth", "dsn"}
+	passwordWords = []string{"password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "secret", "secrets", "credential", "credentials", "creds", "cookie", "cookies", "authorization", "bearer", "jwt", "apikey", "apikeys", "token", "auth", "dsn", "pw", "psk", "csrf", "xsrf"}
 	pinWords      = []string{"pin", "otp", "totp", "cvv", "cvc", "mfa"}
 	// Before the word key.
 	keyOwners = []string{"api", "app", "application", "access", "private", "signing", "signature", "encryption", "encrypt", "master", "license", "account", "storage", "subscription", "auth", "ssh", "gpg", "pgp", "deploy", "webhook", "service", "shared", "client", "consumer", "integration", "admin", "root", "host", "functions", "hmac", "aes", "rsa", "symmetric", "server", "ingest", "jwt", "session"}
@@ -58,13 +58,13 @@ var (
 	}
 )
 
-// nameWords returns the words of a name in lower case: those of api_key, X-Api-Key, apiKey and
-// APIKey are api and key.
+// nameWords returns the words of a name in lower case: those of api_key, X-Api-Key, apiKey, APIKey and
+// apiKey2 are api and key.
 func nameWords(name string) (words []string) {
 	from := 0
 	cut := func(to int) {
 		if to > from {
-			words = append(words, strings.ToLower(name[from:to]))
+			words = append(words, strings.ToLower(withoutNumber(name[from:to])))
 		}
 		from = to
 	}
@@ -88,7 +88,7 @@ const maxName = 80
 
 // tellingSecrecy returns the secrecy of a name by the words it contains.
 func tellingSecrecy(name, plain string) secrecy {
-	if len(name) <= maxName && passwordEnds.match(plain) {
+	if len(name) <= maxName && passwordEnds.match(withoutNumber(plain)) {
 		return secretIfLikely
 	}
 	if len(name) > maxName || !hasStem(plain) || slices.Contains(exempt, plain) {
@@ -105,9 +105,6 @@ func tellingSecrecy(name, plain string) secrecy {
 			before = words[i-1]
 		}
 		found = max(found, wordSecrecy(before, w))
-	}
-	if found == secretNever && len(words) == 1 {
-		found = joinedSecrecy(words[0])
 	}
 	return found
 }
@@ -157,11 +154,11 @@ func wordSecrecy(before, w string) secrecy {
 	case w == "key" && before != "":
 		return secretIfRandom
 	}
-	return secretNever
+	return joinedSecrecy(w)
 }
 
 // joinedWords end names whose words are not separated.
-var joinedWords = []string{"password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials", "cookie", "apikey", "privatekey", "secretkey", "signingkey", "accesskey", "masterkey", "licensekey", "accountkey", "encryptionkey", "connectionstring"}
+var joinedWords = []string{"password", "passwd", "passphrase", "passcode", "pwd", "dbpass", "userpass", "rootpass", "adminpass", "mysqlpass", "ftppass", "smtppass", "sshpass", "wifipass", "secret", "token", "credential", "credentials", "cookie", "apikey", "privkey", "privatekey", "secretkey", "signingkey", "accesskey", "masterkey", "licensekey", "accountkey", "encryptionkey", "connectionstring"}
 
 func joinedSecrecy(word string) secrecy {
 	if slices.ContainsFunc(joinedWords, func(end string) bool { return strings.HasSuffix(word, end) }) {
