@@ -17,7 +17,7 @@ import (
 
 // The package net/http logs bytes that a server sends without a request. A command does not print them, since
 // they may be secret or a command for a CI system.
-func TestStrayBytesAreNotPrinted(t *testing.T) {
+func TestUnrequestedBytesAreNotPrinted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no sender")
 	}
