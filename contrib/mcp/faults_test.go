@@ -44,6 +44,28 @@ func TestStdioCallFails(t *testing.T) {
 	}
 }
 
+// A program that ends is not used again, even if a process that it has left in another group keeps its input and
+// output open.
+func TestStdioLeftProcess(t *testing.T) {
+	out := newOutput()
+	c := scriptedClient(t, out)
+	first := textOf(t, c, "s__pid")
+	_, err := run(t.Context(), c, "s__leave", "{}")
+	var left int
+	if _, text, ok := strings.Cut(out.String(), "left "); ok {
+		_, _ = fmt.Sscanf(text, "%d.", &left)
+	}
+	if left > 0 {
+		_ = syscall.Kill(left, syscall.SIGKILL)
+	}
+	if want := "the program ended with exit status 3; its standard error: left"; left == 0 || err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got the error %v, want %q", err, want)
+	}
+	if textOf(t, c, "s__pid") == first {
+		t.Error("the process that has ended is used again")
+	}
+}
+
 // The other calls that wait for a program fail with it.
 func TestStdioConcurrentCallsFail(t *testing.T) {
 	out := newOutput()

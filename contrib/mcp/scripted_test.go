@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/looptape/looptape/internal/child"
 )
 
 // serveStdio serves standard input and output.
@@ -44,7 +46,7 @@ const scriptedTools = `{"tools":[{"name":"pid","description":"Returns the proces
 	`,{"name":"shut","inputSchema":{"type":"object"}},{"name":"damaged","inputSchema":{"type":"object"}},{"name":"noise","inputSchema":{"type":"object"}}` +
 	`,{"name":"line","inputSchema":{"type":"object"}},{"name":"stderr","inputSchema":{"type":"object"}},{"name":"notify","inputSchema":{"type":"object"}}` +
 	`,{"name":"requests","inputSchema":{"type":"object"}},{"name":"pings","inputSchema":{"type":"object"}},{"name":"raw","inputSchema":{"type":"object"}}` +
-	`,{"name":"child","inputSchema":{"type":"object"}},{"name":"stay","inputSchema":{"type":"object"}},{"name":"change","inputSchema":{"type":"object"}},{"name":"old","inputSchema":{"type":"object"}}]}`
+	`,{"name":"child","inputSchema":{"type":"object"}},{"name":"stay","inputSchema":{"type":"object"}},{"name":"leave","inputSchema":{"type":"object"}},{"name":"change","inputSchema":{"type":"object"}},{"name":"old","inputSchema":{"type":"object"}}]}`
 
 // changedTools are those after a call of change.
 const changedTools = `{"tools":[{"name":"new","inputSchema":{"type":"object"}},{"name":"pid","inputSchema":{"type":"object"}}]}`
@@ -173,6 +175,17 @@ func (s *scripted) call(m message) {
 			_, err = written.Read(make([]byte, 1)) // the child has written to the pipe
 		}
 		s.result(m.ID, text(fmt.Sprint(err)))
+	case "leave": // ends, and leaves a process in a group of its own that keeps its input and output open
+		cmd := exec.CommandContext(context.Background(), "sh", "-c", "echo x >&2; exec sleep 1000")
+		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+		child.Group(cmd)
+		written, _ := cmd.StderrPipe()
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		_, _ = written.Read(make([]byte, 1))
+		fmt.Fprintf(os.Stderr, "left %d.\n", cmd.Process.Pid)
+		os.Exit(3)
 	case "stay": // ignores the end of its input and SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		s.result(m.ID, text("staying"))

@@ -54,12 +54,17 @@ func (p *program) Connect(context.Context) (sdk.Connection, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the program cannot be started: %w", err), in.Close(), out.Close())
 	}
+	reading, closed := context.WithCancel(context.Background())
+	c.closed = closed
 	go func() {
 		if err := c.cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) { // of child processes; see Close
 			c.failure = err
 		}
 		_ = child.Signal(c.cmd, syscall.SIGKILL) // child processes keep the output open
 		close(c.exited)
+		if c.clock.Sleep(reading, c.grace) == nil { // a process of another group keeps it open
+			_ = c.out.SetReadDeadline(time.Unix(1, 0))
+		}
 	}()
 	return c, nil
 }
@@ -75,6 +80,7 @@ type stdio struct {
 	failure error         // how it ended; good once exited is closed
 	stderr  child.Tail
 	close   sync.Once
+	closed  context.CancelFunc // called when out is closed
 }
 
 // SessionID implements [sdk.Connection].
@@ -189,6 +195,7 @@ func (c *stdio) stop() (asked bool) {
 		}
 		<-c.exited
 		_ = c.out.Close()
+		c.closed()
 	})
 	<-c.exited
 	return asked
