@@ -17,6 +17,7 @@ func TestLabeledSecrets(t *testing.T) {
 		return exchange{gotHeader: jsonType, gotBody: `{"x":` + quoted(text) + `}`}
 	}
 	ask := func(text string) exchange { return exchange{header: jsonType, body: prompt(text)} }
+	raw := func(text string) exchange { return exchange{gotHeader: jsonType, gotBody: text} }
 	page := func(text string) exchange { return exchange{gotHeader: "Content-Type: text/html\n", gotBody: text} }
 	n := 0
 	for form, in := range map[string]func(string) exchange{
@@ -89,6 +90,43 @@ func TestLabeledSecrets(t *testing.T) {
 		`{"secrets":{"db":"%s"}}`:                            answer,
 		`{"credentials":{"a":[{"b":"%s"}]}}`:                 answer,
 		`{"cookies":[{"name":"sid","value":"%s"}]}`:          answer,
+
+		`ConvertTo-SecureString "%s" -AsPlainText -Force`:              ask,
+		`client.setPassword("%s")`:                                     ask,
+		`b.apiKey("%s").build()`:                                       answer,
+		`SET PASSWORD FOR 'ann' = '%s'`:                                ask,
+		"env:\n- name: DB_PASSWORD\n  value: %s\n":                     ask,
+		"[{name: DB_PASSWORD, value: '%s'}]":                           answer,
+		`[{"name": "DB_PASSWORD", "value": "%s"`:                       answer,
+		`password="""%s"""`:                                            ask,
+		`password=b'%s'`:                                               ask,
+		`password = r"%s"`:                                             ask,
+		`password = @"%s";`:                                            ask,
+		`api_key=SecretStr('%s')`:                                      ask,
+		`password: String::from("%s"),`:                                ask,
+		`password: !vault '%s'`:                                        ask,
+		`process.env.API_KEY || '%s'`:                                  ask,
+		`process.env.API_KEY ?? "%s"`:                                  ask,
+		`ENV['API_KEY'] ||= '%s'`:                                      ask,
+		`if (password === "%s")`:                                       ask,
+		`if password != '%s':`:                                         ask,
+		`<string name="api_key">%s</string>`:                           page,
+		`<entry key="password">%s</entry>`:                             answer,
+		`<setting name="Password" x="y"><value>%s</value></setting>`:   page,
+		"<key>password</key>\n<string>%s</string>":                     page,
+		`<password><![CDATA[%s]]></password>`:                          page,
+		`<textarea name="secret">%s</textarea>`:                        page,
+		`<env name="API_KEY" value="%s"/>`:                             page,
+		`<b>Password:</b> %s`:                                          page,
+		`<dt>Password</dt><dd>%s</dd>`:                                 page,
+		`<li>API key: <code>%s</code></li>`:                            page,
+		`password is <b>%s</b>`:                                        page,
+		`{"header":"X-Api-Key","value":"%s"}`:                          raw,
+		`{"id":"password","label":"Enter it","value":"%s"}`:            raw,
+		`{"headers":[["Accept","*/*"],["Authorization","Bearer %s"]]}`: raw,
+		`{"rawHeaders":["Host","a.example","X-Api-Key","%s"]}`:         raw,
+		`{"fields":[{"type":"password","value":"%s"}]}`:                raw,
+		`{"password":{"current":"%s"}}`:                                raw,
 	} {
 		for _, value := range values {
 			n++
@@ -132,6 +170,9 @@ func TestLabeledWordsStay(t *testing.T) {
 		"words['KEY'] = 'a1b2c3'", "password: none\npassword: abc", `{"auth":"dXNlcjpwYXNz"}`, "costs $1$2$3, $5$ and $6$x",
 		"set -x -e", "set -x PATH /usr/bin1", "setx PATH c1d2e3f4", "mysql -u root -p -h db1", "sshpass -p $PASS1 ssh a", "identified by version2.1 of the parser, identified by '2'", `{"tokens":["Hello","gpt4o",123456,{"id":"a1b2c3d4e5"}],"usage":{"tokens":{"in":123456}}}`,
 		`{"secrets":{"username":"ann123","host":"db1.example.com","count":123456,"note":"two words 12"},"properties":{"secrets":{"default":"v2beta1x","$ref":"#/definitions/V1Secret"}}}`, "|", "||", "'", "| password |", "password '", "**password**", "<input", "<input value=", "--password",
+		`getPassword("user1234")`, `t.token == "a1b2c3"`, `if version == 'v1.2.3'`, `password === "required"`, `f.hashToken("Test 1234")`, `password = password.encode("latin1")`, "an exact pin like `name@1.2.3`", "- name: DB_HOST\n  value: db1a.example.com\n", "- name: DB_PASSWORD\n  valueFrom: a1b2c3\n",
+		`<string name="title">a1b2c3d4</string>`, `<b>Password:</b> required`, `<dt>Version</dt><dd>a1b2c3</dd>`, `<li>API key: <code>OPENAI_API_KEY2</code></li>`, `{"id":"user1","value":"a1b2c3d4"}`, `{"headers":[["Accept","a1b2c3"],["X-Version-Key-Id","a1b2c3"]]}`,
+		`{"password":{"type":"string","example1":"two words 12","min":123456}}`,
 	} {
 		got := (&redact.Rules{}).Redacted(&recording.Interaction{Response: recording.Response{Body: []byte(text)}})
 		if body := string(got.Response.Body); body != text {

@@ -39,6 +39,29 @@ func TestProseSecrets(t *testing.T) {
 	}
 }
 
+// Marks of Markdown, quotes of print, dashes and a new line between a name and a value do not hide it.
+func TestProseMarks(t *testing.T) {
+	n := 0
+	for _, in := range []string{
+		"The password is **%s**, change it.", "the password **%s**", "password is *%s*", "password is __%s__.", "password: **%s**", "password “%s”", "password «%s»", "das Passwort ‘%s’", "password — %s", "password - %s", "API key → %s", "password -> %s",
+		"the API key (%s)", "Password:\n%s\n", "API key:\n```\n%s\n```", "The password is:\n\n> %s\n", "- password:\n  - `%s`", "password is ```%s```", "كلمة المرور: %s", "רשות סיסמה: %s", "mật khẩu: %s", "clave de acceso: %s", "암호: %s",
+	} {
+		for _, secret := range []string{"Tr0ub4dor&3", "kX9#mP2$vL5@", "q7Xz92LmPa8Kd31R"} {
+			n++
+			x := exchange{header: jsonType, body: prompt(fmt.Sprintf(in, secret))}
+			if failed, onDisk := recordSecret(t, plant{make: func(string) exchange { return x }}.with(""), secret, n); failed || onDisk {
+				t.Errorf("%s with %s: failed: %t, on disk: %t", in, secret, failed, onDisk)
+			}
+		}
+	}
+	for _, text := range []string{"Your verification code is %s.", "PIN: %s", "the OTP is **%s**", "The SMS code is: %s"} {
+		x := &recording.Interaction{Response: recording.Response{Body: fmt.Appendf(nil, text, "482913")}}
+		if got, want := string((&redact.Rules{}).Redacted(x).Response.Body), fmt.Sprintf(text, redact.Placeholder("482913")); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 // Words of sentences about secrets stay.
 func TestProseWordsStay(t *testing.T) {
 	for _, text := range []string{
@@ -46,6 +69,7 @@ func TestProseWordsStay(t *testing.T) {
 		"private key is *ed25519.PrivateKey, as secret &types.CreateOAuth2TokenRequest", "earlySecret *tls13.EarlySecret", "the token -0x40603d07a1b2c3d4e5f6",
 		"The password is version2.1", "Das Passwort ist falsch, Fehler 403", "mot de passe oublié 2", "密码是必需的 v2", "la clave primaria es id", "the secret is 12 characters long", "token count 123456, token 1234567890123456",
 		"The password is between 8 and 64 characters", "passwordless login is OAuth2", "the access token expires 2026-11-21T08:33:20Z", "secret sha256-based scheme", "a token https://example.com/a1b2c3d4e5f6",
+		"The passwords:\n\nversion2.1 is **next**", "status code is 482913, code: 4829", "the PIN has 4 digits, from 1000 to 9999", "The tokens:\n- gpt4o-mini2", "Nothing about a password.\nq7Xz92LmPa8Kd31R", "the key (x86_64-linux)", "a password - 12 characters", "**Token:** **12**", "5 * a12345678 * 3", "private_key_to_bytes(uint8_t**, size_t*)",
 	} {
 		got := (&redact.Rules{}).Redacted(&recording.Interaction{Response: recording.Response{Body: []byte(text)}})
 		if body := string(got.Response.Body); body != text {

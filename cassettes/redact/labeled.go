@@ -24,7 +24,7 @@ func (o *Rules) labeled(text string) (parts []part) {
 			from, to := at[len(at)-2], at[len(at)-1]
 			switch l.name {
 			case "":
-				add(lastWords(text[at[2]:at[3]]), from, to)
+				add(lastWords(strings.TrimSuffix(strings.TrimRight(text[at[2]:at[3]], " "), " is")), from, to)
 			case "cookie":
 				for _, p := range cookies(text[from:to]) {
 					add(l.name, from+p.from, from+p.to)
@@ -74,6 +74,19 @@ var labels = []struct {
 	{[]string{":=", "=>", "= `", "=`", ": `"}, "", regexp.MustCompile("([\\w-]+)[\"'\\]\\\\]*\\s*(?:(?::=|=>)\\s*\\\\*[\"'`]|[=:]\\s*`)([^\"'`\\\\\n]+)")},
 	// Code: define('DB_PASSWORD', 'VALUE'), setProperty("password", "VALUE").
 	{[]string{`("`, `('`, `( "`, `( '`, `(\"`}, "", regexp.MustCompile(`\(\s*\\*["']([\w.-]+)\\*["']\s*,\s*\\*["']([^"'\\\n]+)`)},
+	// Code: strings with a prefix or in a constructor, fallbacks and comparisons.
+	{[]string{"||", "??", "?:", "==", "!=", `""`, `b'`, `b"`, `r'`, `r"`, `u'`, `u"`, `f'`, `f"`, `@"`, `("`, `('`, `(\"`, ": !", ": &"}, "", regexp.MustCompile("([\\w-]+)[\"'\\]\\\\)]*\\s*(?:[=:]\\s*(?:[A-Z]\\w{1,30}(?:::\\w+)?\\(|[bBrRuUfF@]{1,2}|(?:![\\w!]+|&\\w+) |\"\")|(?:\\|\\||\\?\\?|\\?:)=?\\s*|[!=]==?\\s*)\\\\*[\"'`]([^\"'`\\\\\\n]+)")},
+	// Code: setPassword("VALUE"), .apiKey("VALUE").
+	{[]string{`("`, `('`, `(\"`}, "", regexp.MustCompile(`(?:\.|[sS]et_?|[wW]ith_?)([pP]ass[A-Za-z]*|[sS]ecret[A-Za-z]*|[aA]pi_?[kK]ey|[a-zA-Z]*[tT]oken)\(\\*["']([^"'\\\n]+)`)},
+	{[]string{"SecureString"}, "password", regexp.MustCompile(`ConvertTo-SecureString +(?:-String +)?\\*["']([^"'\\\n]+)`)},
+	// The members name and value in YAML, in truncated JSON and of elements.
+	{[]string{"alue"}, "", regexp.MustCompile(`\b(?:[nN]ame|[kK]ey)\\*["']?[ \t]*[:=]\s*\\*["']?([\w.-]+)\\*["']?,?(?:\\[nr]|\s)*\\*["']?\b[vV]alue\\*["']?[ \t]*[:=]\s*\\*["']?([^\s"'\\,}]+)`)},
+	// Elements with the name in an attribute, CDATA, and a value after an element with the name.
+	{[]string{"</"}, "", regexp.MustCompile(`<[\w:.-]+\s[^<>]*?\b(?:name|key|id)\s*=\s*\\*["']([\w.-]+)\\*["'][^<>]*>\s*(?:<value>)?([^<>\s]+)\s*</`)},
+	{[]string{"<![CDATA["}, "", regexp.MustCompile(`<([\w.:-]+)[^<>]*>\s*<!\[CDATA\[\s*([^\]\s]+)`)},
+	{[]string{"</"}, "", regexp.MustCompile(`>\s*([A-Za-z][\w -]{1,40}):?\s*</(?:b|strong|dt|label|span|key|em|th|td)>:?\s*(?:<(?:dd|td|code|span|string|b|pre|kbd)\b[^<>]*>\s*)*([^\s<>]+)`)},
+	{[]string{"</"}, "", regexp.MustCompile(`([A-Za-z][\w -]{1,40}):?\s*<(?:b|strong|code|em|kbd|tt|pre|span)>\s*([^\s<>]+)\s*</`)},
+	{[]string{"PASSWORD", "password"}, "password", regexp.MustCompile(`(?i)\bset\s+password\s+for\s+\S+\s*=\s*(?:password\()?\\*["']([^\s"'\\]+)`)},
 	// Code with types: let api_key: &str = "VALUE", var apiKey string = "VALUE".
 	{[]string{` = "`, ` = '`, ` = \"`, " = `"}, "", regexp.MustCompile("([A-Za-z_]\\w*)(?:\\??:\\s*[&'\\w<>\\[\\]|]{1,30}| string)\\s*=\\s*\\\\*[\"'`]([^\"'`\\\\\n]+)")},
 	// Blocks of YAML.
@@ -154,6 +167,9 @@ func lastWords(text string) string {
 		if slices.Contains(words, strings.ToLower(owner)) {
 			return owner + "_" + name
 		}
+	}
+	if strings.EqualFold(name, "code") && slices.Contains(codeOwners, strings.ToLower(owner)) {
+		return owner + "_" + name
 	}
 	return name
 }

@@ -15,10 +15,9 @@ func (o *Rules) prose(text string) (parts []part) {
 			digit = digit || isDigit(text[to])
 			to++
 		}
-		if digit && to-from >= match.MinSecret && to-from <= maxRandom && !isOperand(text[from:to]) {
-			word := strings.TrimRight(text[from:to], ".:!?")
-			if (looksRandom(word) || isStrong(word) || isScrambled(word)) && !isLabel(word) && o.namesWord(text[max(0, from-maxName):from], word) {
-				parts = append(parts, part{from: from, to: from + len(word)})
+		if digit && to-from >= minNumber && to-from <= maxRandom {
+			if at, word := unmarked(text, from, to); o.isNamedWord(text, at, word) {
+				parts = append(parts, part{from: at, to: at + len(word)})
 			}
 		}
 		from = to
@@ -26,22 +25,62 @@ func (o *Rules) prose(text string) (parts []part) {
 	return parts
 }
 
+// unmarked returns a word without the marks of Markdown around it and the end of its sentence.
+func unmarked(text string, from, to int) (at int, word string) {
+	word = strings.TrimRight(text[from:to], ".:!?")
+	for len(word) > 1 && strings.IndexByte("*_~", word[0]) >= 0 && word[0] == word[len(word)-1] {
+		word = word[1 : len(word)-1]
+		from++
+	}
+	return from, strings.TrimRight(word, ".:!?")
+}
+
+// isNamedWord reports whether the word of a sentence at this position is a secret.
+func (o *Rules) isNamedWord(text string, at int, word string) bool {
+	before := text[max(0, at-maxName):at]
+	switch {
+	case isCode(word):
+		line, joined := withoutJoiner(lineOf(before))
+		return joined && o.secrecy(kindBody, lastWords(line)) == secretIfCode
+	case len(word) < match.MinSecret || isOperand(word) || isLabel(word):
+		return false
+	}
+	return (looksRandom(word) || isStrong(word) || isScrambled(word)) && o.namesWord(before, len(word) >= minUnjoined || strings.HasSuffix(before, "**"))
+}
+
 // isOperand reports whether a word is part of code: a type with an operator, or a number.
 func isOperand(word string) bool {
-	return word[0] == '*' || word[0] == '&' || strings.HasPrefix(strings.TrimLeft(word, "-"), "0x")
+	return word[0] == '*' || word[0] == '&' || strings.HasSuffix(word, "*") || strings.HasPrefix(strings.TrimLeft(word, "-"), "0x")
 }
 
 // proseChars are the characters of words in sentences.
 var proseChars = charsOf("!#$%&*+-./:=?@^_~")
 
-// namesWord reports whether the end of a text names the word after it as a secret.
-func (o *Rules) namesWord(text, word string) bool {
-	line := strings.TrimRight(text[strings.LastIndexByte(text, '\n')+1:], " \t")
-	line, joined := withoutJoiner(line)
+// namesWord reports whether the end of a text names the word after it as a secret. The word may follow the
+// name directly if adjacent is true.
+func (o *Rules) namesWord(text string, adjacent bool) bool {
+	line, joined := withoutJoiner(lineOf(text))
 	if line != "" && passwordEnds.match(line) {
 		return true
 	}
-	return (joined || len(word) >= minUnjoined) && o.secrecy(kindBody, lastWords(line)) >= secretIfStrong
+	return (joined || adjacent) && o.secrecy(kindBody, lastWords(line)) >= secretIfStrong
+}
+
+// lineOf returns the last line of text, without marks of Markdown at its end. If nothing else is in it, it
+// returns the line before, if that ends with a colon.
+func lineOf(text string) string {
+	for first := true; ; first = false {
+		at := strings.LastIndexByte(text, '\n')
+		line := strings.TrimRight(text[at+1:], " \t\r*_~`")
+		blank := strings.Trim(line, "> -") == ""
+		switch {
+		case !blank && !first && !strings.HasSuffix(line, ":") && !strings.HasSuffix(line, "："):
+			return ""
+		case !blank || at < 0:
+			return line
+		}
+		text = text[:at]
+	}
 }
 
 // isScrambled reports whether the characters of a long word change more often than those of names.
@@ -70,7 +109,7 @@ const minUnjoined = 16
 // withoutJoiner returns text without the signs and verbs at its end that join a name and a value.
 func withoutJoiner(text string) (before string, joined bool) {
 	for {
-		plain := strings.TrimRight(text, ":： ")
+		plain := strings.TrimRight(text, ":： “„«‘‹「『(*")
 		for _, verb := range joiners {
 			if rest, found := strings.CutSuffix(plain, verb); found {
 				plain = strings.TrimRight(rest, " ")
@@ -85,11 +124,11 @@ func withoutJoiner(text string) (before string, joined bool) {
 }
 
 // joiners are what joins a name and a value in sentences of several languages.
-var joiners = []string{" is", " was", " are", " now", " to", " ist", " lautet", " est", " es", " é", " è", " это", "是", "为", "為", "は", "은", "는"}
+var joiners = []string{" is", " was", " are", " now", " to", " ist", " lautet", " est", " es", " é", " è", " это", "是", "为", "為", "は", "은", "는", " -", " –", " —", " →", " ->", " =>", "<b>", "<code>", "<strong>"}
 
 // passwordEnds are words for a password in other languages than English, without a first letter that may
 // be a capital.
 var passwordEnds = endingsOf(
 	"asswort", "ennwort", "ot de passe", "otdepasse", "ontraseña", "ontrasena", "enha", "ароль", "achtwoord", "asło", "haslo", "arola d'ordine", "ösenord", "dgangskode", "alasana", "ifre", "eslo", "elszó",
-	"密码", "密碼", "口令", "パスワード", "비밀번호",
+	"密码", "密碼", "口令", "パスワード", "비밀번호", "암호", "كلمة المرور", "كلمة السر", "סיסמה", "סיסמא", "पासवर्ड", "รหัสผ่าน", "ật khẩu", "ωδικός", "lave de acceso",
 )

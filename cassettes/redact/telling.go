@@ -119,6 +119,7 @@ func isDescribing(name string) bool {
 // these. In a JSON Schema they are names of properties.
 var collections = map[string]secrecy{
 	"secrets": secretIfLikely, "passwords": secretIfLikely, "credentials": secretIfLikely, "creds": secretIfLikely,
+	"password": secretIfLikely, "secret": secretIfLikely, "credential": secretIfLikely,
 	"apikeys": secretIfLikely, "cookies": secretIfLikely, "tokens": secretIfRandom,
 }
 

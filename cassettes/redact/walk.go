@@ -315,6 +315,17 @@ func isNameMember(name string) bool {
 	return slices.ContainsFunc([]string{"name", "key", "k", "variable"}, func(s string) bool { return strings.EqualFold(name, s) })
 }
 
+// isLabelMember reports whether a member has the name of a value if no other member of the object has it.
+func isLabelMember(name string) bool {
+	return slices.ContainsFunc([]string{"header", "field", "label", "id", "type"}, func(s string) bool { return strings.EqualFold(name, s) })
+}
+
+// isSecretHeader reports whether text is the name of a header with a secret, such as X-Api-Key.
+func (o *Rules) isSecretHeader(text string) bool {
+	return len(text) <= maxName && strings.Contains(text, "-") && !strings.ContainsAny(text, "_ ") && o.secrecy(kindHeader, text) == secretAlways ||
+		strings.EqualFold(text, "Authorization") || strings.EqualFold(text, "Cookie")
+}
+
 func isValueMember(name string) bool {
 	return slices.ContainsFunc([]string{"value", "val", "v"}, func(s string) bool { return strings.EqualFold(name, s) })
 }
@@ -359,12 +370,12 @@ func (w *walker) string(f *node, text string) string {
 		}
 		return w.leaf(place{kind: kindName, at: f}, text)
 	}
-	if isNameMember(f.key) {
+	if isNameMember(f.key) || f.named == "" && isLabelMember(f.key) {
 		f.named = text
 	}
 	out := w.text(place{kind: kindBody, name: f.child(), at: f}, text)
-	if f.kind == '[' { // of arguments of a command
-		if f.named = ""; strings.HasPrefix(text, "--") {
+	if f.kind == '[' { // of arguments of a command, or of headers
+		if f.named = ""; strings.HasPrefix(text, "--") || w.o.isSecretHeader(text) {
 			f.named = text
 		}
 	}
