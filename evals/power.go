@@ -92,8 +92,10 @@ func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (n
 	if binary(b) && binary(o) {
 		largest = 1
 	}
+	flips := test
+	flips.SignFlip = true // as [Result.Compare] tests
 	need = requirements{
-		Same:      n.sizes(difference, square(difference), largest, test),
+		Same:      n.sizes(difference, square(difference), largest, flips),
 		Different: n.sizes(difference, square(b.CaseMeans())+square(o.CaseMeans()), largest, test),
 	}
 	if changed := discordantShare(b, o, difference); changed > 0 {

@@ -36,7 +36,7 @@ func TestNeeds(t *testing.T) {
 		"equal":           {ends, ends, 0.4, "nil", "199 of 2"},
 		"turned":          {ends, turned, 0.4, "395 of 2", "199 of 2"},
 		"in clusters":     {valued(2, 0, 0, 0, 0), valued(2, 1, 1, -1, -1), 0.2 * math.Sqrt2, "398 of 4", "398 of 4"},
-		"of three":        {valued(3, 0, 0, 0, 0), valued(3, 1, 1, 1, -3), 1000, "4 of 4", "4 of 4"},
+		"of three":        {valued(3, 0, 0, 0, 0), valued(3, 1, 1, 1, -3), 1000, "12 of 4", "4 of 4"},
 		"one cluster":     {valued(2, 0, 0), valued(2, 1, -1), 0.4, "nil", "nil"},
 		"too small":       {zero, ends, 1e-4, "none of 2", "none of 2"},
 		"other cases":     {zero, valued(1, 1, -1, 5), 0.2 * math.Sqrt2, "199 of 2", "199 of 2"},

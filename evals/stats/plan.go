@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -69,6 +71,166 @@ func checkPlan(rate, icc, difference float64) error {
 		return fmt.Errorf("a change of %v of the rate %v: want one from %.4g to %.4g other than 0", difference, rate, -rate, 1-rate)
 	}
 	return nil
+}
+
+// PlannedCases returns the number of cases of trials runs each in both samples, 2 or more, from which on
+// [Sample.SignFlip] finds the difference of [PlannedRates] with the power of the test. The rates of cases have
+// a beta distribution, and 10,000 plans are simulated, with at most 32 runs of a case. A number above 1,000 is
+// that of [CasesNeeded].
+func (t Test) PlannedCases(rate, icc, difference float64, trials int) (int, error) {
+	variance, err := PlannedVariance(rate, icc, difference, trials)
+	if err == nil && trials == 1 {
+		err = fmt.Errorf("%d trials: want 2 or more, and for single runs [PlannedRates]", trials)
+	}
+	if err != nil {
+		return 0, err
+	}
+	const largest, most = 1000, 32
+	t.SignFlip = true
+	n, err := CasesNeeded(difference, variance, t)
+	if err != nil || n > largest {
+		return n, err
+	}
+	t, err = t.complete(variance)
+	if err != nil {
+		return 0, err
+	}
+	trials = min(trials, most)
+	mean, _, share := planned(rate, icc, difference)
+	losses := lossesOf(mean, icc, share, trials)
+	for cases := n + n/4 + 20; ; cases *= 2 { // usually enough
+		found := t.flips(losses, trials, cases)
+		if last := lastBelow(found, t.Power); last < cases-1 {
+			return last + 1, nil
+		}
+	}
+}
+
+// lastBelow returns the largest index with a value below least.
+func lastBelow(values []float64, least float64) int {
+	for i := len(values) - 1; i >= 0; i-- {
+		if values[i] < least {
+			return i
+		}
+	}
+	return -1
+}
+
+// lossesOf returns the probabilities that trials runs of a case pass −trials to trials times less often after
+// the change, for rates of cases with a beta distribution of this mean and correlation, of which the share
+// remains.
+func lossesOf(mean, icc, share float64, trials int) []float64 {
+	// The mean of x to the n times 1−x to the m is passed[n]·failed[m]/all[n+m], as in Pólya's urn.
+	passed, failed, all := urn(mean, icc, trials), urn(1-mean, icc, trials), urn(1, icc, trials)
+	p := make([]float64, 2*trials+1)
+	for before := range trials + 1 {
+		for after := range trials + 1 {
+			// The failures after the change are those of the rate x, and those of the passes that it loses.
+			for same := range trials - after + 1 {
+				lost := trials - after - same
+				n, m := before+after+lost, trials-before+same
+				weight := passed[n] + failed[m] - all[n+m]
+				if n > 0 && m > 0 {
+					weight += math.Log(1 - icc) // which the first factors omit
+				}
+				weight += logChoose(trials, before) + logChoose(trials, after) + logChoose(trials-after, same)
+				p[before-after+trials] += math.Exp(weight + logPower(share, after) + logPower(1-share, lost))
+			}
+		}
+	}
+	return p
+}
+
+// urn returns the logarithms of the products of 0 to 2·trials factors of Pólya's urn.
+func urn(rate, icc float64, trials int) []float64 {
+	log := make([]float64, 2*trials+1)
+	for i := range 2 * trials {
+		factor := rate*(1-icc) + float64(i)*icc
+		if i == 0 {
+			factor = rate // without 1−icc, which may be 0
+		}
+		log[i+1] = log[i] + math.Log(factor)
+	}
+	return log
+}
+
+// logPower returns the logarithm of x to the n.
+func logPower(x float64, n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	return float64(n) * math.Log(x)
+}
+
+// flips returns the power of [Sample.SignFlip] of 0 to cases−1 cases, whose losses have these
+// probabilities.
+func (t Test) flips(losses []float64, trials, cases int) []float64 {
+	const plans = 10_000
+	rng := rand.New(rand.NewPCG(1, uint64(trials)))
+	ends := make([]float64, len(losses)) // cumulative
+	sum := 0.0
+	for i, p := range losses {
+		sum += p
+		ends[i] = sum
+	}
+	critical := distuv.UnitNormal.Quantile(1 - t.Alpha/2)
+	found := make([]float64, cases)
+	for range plans {
+		var s flipSum
+		for n := 1; n < cases; n++ {
+			i, _ := slices.BinarySearch(ends, rng.Float64()*sum)
+			s.add(min(i, len(ends)-1) - trials)
+			if s.sum > 0 && s.significant(t.Alpha, critical) {
+				found[n] += 1.0 / plans
+			}
+		}
+	}
+	return found
+}
+
+// flipSum is a sum of integers, and the probabilities of the sums with random signs.
+type flipSum struct {
+	sum, squares, largest int
+	values                int       // other than 0
+	ways                  []float64 // by sum + largest; nil for many values
+}
+
+// manyFlips is the number of values whose sum with random signs is close to a normal distribution.
+const manyFlips = 24
+
+func (s *flipSum) add(x int) {
+	if x == 0 {
+		return
+	}
+	s.sum += x
+	s.squares += x * x
+	s.values++
+	if s.values > manyFlips {
+		return
+	}
+	step := max(x, -x)
+	if s.ways == nil {
+		s.ways = []float64{1}
+	}
+	ways := make([]float64, len(s.ways)+2*step)
+	for i, p := range s.ways {
+		ways[i] += p / 2
+		ways[i+2*step] += p / 2
+	}
+	s.largest, s.ways = s.largest+step, ways
+}
+
+// significant reports whether the probability of a sum at least as far from 0 is below alpha.
+func (s *flipSum) significant(alpha, critical float64) bool {
+	size := max(s.sum, -s.sum)
+	if s.values > manyFlips {
+		return float64(size-1) > critical*math.Sqrt(float64(s.squares)) // sums are two apart
+	}
+	tail := 0.0
+	for _, p := range s.ways[size+s.largest:] {
+		tail += p
+	}
+	return 2*tail < alpha
 }
 
 // Changing returns the shares for a difference, other − base, if this share of the cases changes, or

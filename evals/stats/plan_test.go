@@ -141,6 +141,89 @@ func TestPlannedRates(t *testing.T) {
 	near(t, "full correlation", p, stats.PairedRates{OnlyBase: 0.25}, 1e-12)
 }
 
+// TestPlannedCasesFind draws cases with rates of a beta distribution: the permutation test of the planned number
+// of them finds the difference with the planned power, and one that needs few cases is found at all.
+func TestPlannedCasesFind(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		rate, icc, difference float64
+		trials                int
+	}{{0.9, 0.5, -0.5, 4}, {0.8, 0.5, -0.4, 4}, {0.8, 0.5, -0.3, 8}, {0.5, 0.5, 0.3, 2}, {0.95, 0.2, -0.2, 8}} {
+		n := must(stats.Test{}.PlannedCases(c.rate, c.icc, c.difference, c.trials))(t)
+		k := 1/c.icc - 1
+		rates := distuv.Beta{Alpha: c.rate * k, Beta: (1 - c.rate) * k, Src: rng}
+		found := 0
+		const plans = 500
+		for range plans {
+			values := make([]float64, n)
+			sum := 0.0
+			for i := range values {
+				x := rates.Rand()
+				y := x * (1 + c.difference/c.rate)
+				if c.difference > 0 {
+					y = 1 - (1-x)*(1-c.difference/(1-c.rate))
+				}
+				for range c.trials {
+					values[i] += flip(rng, y) - flip(rng, x)
+				}
+				sum += values[i]
+			}
+			p := must(singles(t, values...).SignFlip(stats.Resampling{Resamples: 999}))(t)
+			if p.P < 0.05 && (sum > 0) == (c.difference > 0) {
+				found++
+			}
+		}
+		if power := float64(found) / plans; power < 0.76 || power > 0.88 {
+			t.Errorf("%+v: %d cases have the power %.3f", c, n, power)
+		}
+	}
+}
+
+// TestPlannedCases checks that no plan has fewer cases than a significant result needs, that the numbers of many
+// cases are close to those of the t test, and the ends of what can be planned.
+func TestPlannedCases(t *testing.T) {
+	plan := func(rate, icc, difference float64, trials int, test stats.Test) int {
+		return must(test.PlannedCases(rate, icc, difference, trials))(t)
+	}
+	for _, icc := range []float64{0, 0.5, 1} {
+		if n := plan(0.99, icc, -0.99, 4, stats.Test{}); n < 6 || n > 7 {
+			t.Errorf("icc %v: got %d cases, but P of 5 is 1/16 or more", icc, n)
+		}
+	}
+	if n := plan(0.5, 0.5, -0.5, 100, stats.Test{Alpha: 0.01}); n < 8 || n > 11 {
+		t.Errorf("got %d cases at the level 0.01, but P of 7 is 1/64 or more", n)
+	}
+	for _, c := range []struct {
+		rate, icc, difference float64
+		trials                int
+	}{{0.8, 0.5, -0.1, 4}, {0.5, 0, 0.1, 3}} {
+		many := must(stats.CasesNeeded(c.difference, must(stats.PlannedVariance(c.rate, c.icc, c.difference, c.trials))(t), stats.Test{}))(t)
+		near(t, "many cases", float64(plan(c.rate, c.icc, c.difference, c.trials, stats.Test{})), float64(many), 0.15)
+	}
+	variance := must(stats.PlannedVariance(0.5, 0.5, 0.01, 2))(t)
+	if n, want := plan(0.5, 0.5, 0.01, 2, stats.Test{}), must(stats.CasesNeeded(0.01, variance, stats.Test{}))(t); n != want {
+		t.Errorf("got %d cases, want %d", n, want)
+	}
+	for want, c := range map[string]struct {
+		rate   float64
+		trials int
+		test   stats.Test
+	}{
+		"want 2 or more":     {0.5, 1, stats.Test{}},
+		"0 trials":           {0.5, 0, stats.Test{}},
+		"rate 2":             {2, 2, stats.Test{}},
+		"test of level":      {0.5, 2, stats.Test{Alpha: 2}},
+		"more than 1000000:": {0.5, 2, stats.Test{}},
+	} {
+		difference := 0.1
+		if want == "more than 1000000:" {
+			want, difference = "more than 1000000", 1e-5
+		}
+		_, err := c.test.PlannedCases(c.rate, 0.5, difference, c.trials)
+		fails(t, want, err, want)
+	}
+}
+
 func TestPlanRefuses(t *testing.T) {
 	for want, c := range map[string][3]float64{
 		"rate 0:":                         {0, 0.5, 0.1},

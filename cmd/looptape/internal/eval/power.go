@@ -24,7 +24,10 @@ difference of the means, and which difference the given cases can detect. It
 estimates the variance from the scored runs.
 
 For single runs that pass or fail, the computation is that of McNemar's mid-p
-test, which compare uses. Otherwise it is that of a t test.
+test, which compare uses. Otherwise compare permutes signs: without runs this is
+simulated, and with runs the computation is that of a t test, which needs about
+the same number of cases, but never so few that no permutation finds a
+difference.
 
 Without a set, it plans a comparison before there are runs: --rate is the mean
 that you expect, --effect the change to detect, such as -0.05, --icc the
@@ -111,7 +114,7 @@ type plan struct {
 // planned is the number of cases for a number of runs of each.
 type planned struct {
 	Trials int    `json:"trials"`
-	Test   string `json:"test"`  // mcnemar_mid_p or t
+	Test   string `json:"test"`  // mcnemar_mid_p or permutation
 	Cases  *int   `json:"cases"` // null if more than stats.MaxCases
 }
 
@@ -135,15 +138,16 @@ func (p *plan) print(w *cli.World, format string, test stats.Test) error {
 
 // of returns the number of cases for this number of runs of each.
 func (p *plan) of(trials int, test stats.Test) (planned, error) {
-	variance, err := stats.PlannedVariance(p.Rate, p.ICC, p.Effect, trials)
-	if err != nil {
+	if _, err := stats.PlannedVariance(p.Rate, p.ICC, p.Effect, trials); err != nil {
 		return planned{}, err
 	}
 	const one = 1 // any valid values, to check the test
 	if _, err := stats.CasesNeeded(one, one, test); err != nil {
 		return planned{}, err
 	}
-	r, needed := planned{Trials: trials, Test: "t"}, 0
+	r := planned{Trials: trials, Test: "permutation"}
+	var needed int
+	var err error
 	if trials == 1 {
 		r.Test = "mcnemar_mid_p"
 		rates, wrong := stats.PlannedRates(p.Rate, p.ICC, p.Effect)
@@ -152,7 +156,7 @@ func (p *plan) of(trials int, test stats.Test) (planned, error) {
 		}
 		needed, err = rates.CasesNeeded(test)
 	} else {
-		needed, err = stats.CasesNeeded(p.Effect, variance, test)
+		needed, err = test.PlannedCases(p.Rate, p.ICC, p.Effect, trials)
 	}
 	if err == nil {
 		r.Cases = &needed
