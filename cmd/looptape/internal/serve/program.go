@@ -107,7 +107,7 @@ func (c *command) serve(h http.Handler, p program) (failed, err error) {
 	}
 	s := newServer(h, w.Log())
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(limitedListener{netutil.LimitListener(l, maxConnections)}) }()
+	go func() { served <- s.Serve(newListener(l)) }()
 	host, port, _ := net.SplitHostPort(l.Addr().String()) // the address of a TCP listener has both
 	if net.ParseIP(host).IsUnspecified() {
 		host = "127.0.0.1" // reachable from this machine without a proxy
@@ -137,6 +137,11 @@ const (
 	idleTimeout    = 2 * time.Minute
 	maxConnections = 1000
 )
+
+// newListener returns a listener with the limits of a server.
+func newListener(l net.Listener) net.Listener {
+	return limitedListener{netutil.LimitListener(l, maxConnections)}
+}
 
 // newServer returns the server of a handler. The log gets its errors.
 func newServer(h http.Handler, errors *log.Logger) *http.Server {
