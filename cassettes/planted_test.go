@@ -255,6 +255,9 @@ var plants = []plant{
 	{"deflate", func(s string) exchange {
 		return exchange{header: bearer(s), gotHeader: "Content-Encoding: deflate\n", gotBody: deflated("no: " + s)}
 	}},
+	{"headers of messages of Amazon", func(s string) exchange {
+		return exchange{header: bearer(s), gotHeader: "Content-Type: application/vnd.amazon.eventstream\n", gotBody: string(eventMessage(nil, eventHeader(":message-type", "error")+eventHeader(":error-message", "no "+s), ""))}
+	}},
 	{"messages of Amazon", func(s string) exchange {
 		var body []byte
 		all := s
@@ -514,6 +517,11 @@ func contains(text, secret string) bool {
 		}
 	}
 	return false
+}
+
+// eventHeader returns a header of such a message with a string.
+func eventHeader(name, value string) string {
+	return string(rune(len(name))) + name + "\x07" + string(binary.BigEndian.AppendUint16(nil, uint16(len(value)))) + value
 }
 
 // eventMessage appends a message of the Amazon event stream format.

@@ -63,7 +63,7 @@ func TestShapes(t *testing.T) {
 		"xai-" + some(60):     "a key of xAI",
 		"sk_live_" + some(24): "a key of Stripe",
 	} {
-		for _, in := range []string{text, "key=" + text + ", ", `"` + text + `"`} {
+		for _, in := range []string{text, "key=" + text + ", ", `"` + text + `"`, "\x1b[1;31m" + text + "\x1b[0m"} {
 			hits := (&Rules{}).findShapes(in)
 			if len(hits) != 1 || hits[0].what != want || in[hits[0].from:hits[0].to] != text {
 				t.Errorf("%q: %+v, want %s", in, hits, want)

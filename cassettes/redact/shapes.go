@@ -41,7 +41,10 @@ var shapes = []shape{
 
 const privateKey = "a private key"
 
-func word(form string) *regexp.Regexp { return regexp.MustCompile(`(?:^|[^A-Za-z0-9])(` + form + `)`) }
+// word returns the pattern of a word, which may follow the color of a terminal.
+func word(form string) *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[^A-Za-z0-9]|\x1b\[[0-9;]*m)(` + form + `)`)
+}
 
 // shapeIndex has the rows of shapeRows by the first two bytes of a prefix.
 var shapeIndex = indexShapes(shapeRows)
@@ -186,7 +189,7 @@ func (o *Rules) findPlain(text string, nested int) (hits []hit) {
 		to := from + wordLength(text[from:])
 		done := from
 		for at := from; at < to && at < len(text)-1; at++ {
-			if !alnum[text[at]] || at > from && alnum[text[at-1]] || at < done {
+			if !alnum[text[at]] || at > from && alnum[text[at-1]] && !isColored(text[:at]) || at < done {
 				continue
 			}
 			first := shapeIndex[text[at]]
@@ -216,14 +219,19 @@ func (o *Rules) findPlain(text string, nested int) (hits []hit) {
 			}
 		}
 		if nested > 0 && to-from >= minBase64 {
-			if what := o.inBase64Text(text[from:to], nested-1); what != "" {
-				h := hit{from: from, to: to, what: what + ", in base64", known: true, encoded: true}
+			for _, h := range o.base64In(text, from, to, nested-1) {
 				hits = append(slices.DeleteFunc(hits, func(o hit) bool { return overlaps([]hit{h}, o) }), h)
 			}
 		}
 		from = to
 	}
 	return hits
+}
+
+// isColored reports whether text ends with a sequence that sets the color of a terminal, such as ESC[31m.
+func isColored(text string) bool {
+	rest, found := strings.CutSuffix(text, "m")
+	return found && strings.HasSuffix(strings.TrimRight(rest, digitChars+";"), "\x1b[")
 }
 
 // secretKeys returns the secret access keys of AWS in a text that has the id of such a key.
@@ -368,6 +376,26 @@ func alnumLength(text string) int {
 		}
 	}
 	return len(text)
+}
+
+// base64In returns the suspected secrets in base64 in a word: in the whole, or else in its parts between slashes,
+// as in a path.
+func (o *Rules) base64In(text string, from, to, nested int) (hits []hit) {
+	add := func(from, to int) {
+		if what := o.inBase64Text(text[from:to], nested); what != "" {
+			hits = append(hits, hit{from: from, to: to, what: what + ", in base64", known: true, encoded: true})
+		}
+	}
+	if add(from, to); len(hits) > 0 || strings.IndexByte(text[from:to], '/') < 0 {
+		return hits
+	}
+	for part := range strings.SplitSeq(text[from:to], "/") {
+		if len(part) >= minBase64 {
+			add(from, from+len(part))
+		}
+		from += len(part) + len("/")
+	}
+	return hits
 }
 
 // inBase64Text returns what a word contains if it is text in base64. It is empty if it contains no

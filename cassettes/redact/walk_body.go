@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"mime"
 	"net/http"
 	"net/url"
@@ -171,7 +172,7 @@ func partName(head string) string {
 	return ""
 }
 
-// messages visits the payloads of messages. It visits an incomplete message as text.
+// messages visits the headers and payloads of messages. It visits an incomplete message as text.
 func (w *walker) messages(text string) string {
 	out := patch{text: text}
 	stream := []byte(text)
@@ -182,9 +183,15 @@ func (w *walker) messages(text string) string {
 			out.set(at, text[at:], w.document(text[at:]))
 			break
 		}
+		headers, err := eventstream.Rewrite(m.Headers, func(name, value string) string {
+			return w.text(place{kind: kindHeader, name: name}, value)
+		})
+		if err != nil {
+			headers = []byte(w.leaf(place{kind: kindLine}, string(m.Headers)))
+		}
 		payload := string(m.Payload)
-		if now := w.document(payload); now != payload {
-			out.put(at, m.Len, string(eventstream.Append(nil, m.Headers, []byte(now))))
+		if now := w.document(payload); now != payload || !bytes.Equal(headers, m.Headers) {
+			out.put(at, m.Len, string(eventstream.Append(nil, headers, []byte(now))))
 		}
 		at += m.Len
 	}

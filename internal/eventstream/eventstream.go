@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"iter"
+	"math"
+	"slices"
 )
 
 // MediaType is the media type of a stream.
@@ -122,10 +124,20 @@ var valueLengths = [...]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16}
 
 const stringType = 7
 
-// headers returns the headers that are strings. Each has a name after its length in a byte, a
-// byte for the type, and a value.
+// headers returns the headers that are strings.
 func headers(encoded []byte) (map[string]string, error) {
 	out := map[string]string{}
+	_, err := Rewrite(encoded, func(name, value string) string {
+		out[name] = value
+		return value
+	})
+	return out, err
+}
+
+// Rewrite returns encoded headers with new values of those that are strings. Each header has a name after its
+// length in a byte, a byte for the type, and a value. A value that is too long for a header stays.
+func Rewrite(encoded []byte, value func(name, value string) string) ([]byte, error) {
+	out := make([]byte, 0, len(encoded))
 	for rest := encoded; len(rest) > 0; {
 		at := 1 + int(rest[0])
 		if at >= len(rest) || int(rest[at]) >= len(valueLengths) {
@@ -141,9 +153,14 @@ func headers(encoded []byte) (map[string]string, error) {
 		if length < 0 || at+length > len(rest) {
 			return nil, fmt.Errorf("header %q: truncated value", name)
 		}
+		header := rest[:at+length]
 		if kind == stringType {
-			out[name] = string(rest[at : at+length])
+			was := string(rest[at : at+length])
+			if now := value(name, was); now != was && len(now) <= math.MaxUint16 {
+				header = append(binary.BigEndian.AppendUint16(slices.Clone(rest[:at-2]), uint16(len(now))), now...)
+			}
 		}
+		out = append(out, header...)
 		rest = rest[at+length:]
 	}
 	return out, nil
