@@ -143,8 +143,8 @@ func TestEventsOfATrace(t *testing.T) {
 	}
 }
 
-// AL-27: the history, the hooks and the report are the same for streaming and
-// non-streaming runs.
+// AL-27: the requests, the history, the hooks, the report, the response and the error are the
+// same for streaming and non-streaming runs.
 func TestAL27Twins(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var turns []fake.Response
@@ -161,14 +161,27 @@ func TestAL27Twins(t *testing.T) {
 		}
 		turns = append(turns, last)
 		limit := rapid.IntRange(0, 3).Draw(rt, "max")
+		in, opts := agentloop.Input{Text: "go"}, &agentloop.Options{Settings: agentloop.Settings{MaxTokens: rapid.IntRange(0, 2).Draw(rt, "tokens")}}
+		if rapid.Bool().Draw(rt, "more") {
+			opts.Tools = []llm.Tool{{Name: "more"}}
+		}
+		reject := rapid.Bool().Draw(rt, "reject")
 		twin := func(streamed bool) string {
-			w := newWorld(t, turns...).agent(agentloop.Config{MaxSteps: limit, OneTool: len(turns)%2 == 0})
+			w := newWorld(t, turns...).agent(agentloop.Config{MaxSteps: limit, OneTool: len(turns)%2 == 0, Reject: reject})
+			var res *agentloop.Response
+			var failed error
 			if streamed {
-				w.stream("go", nil)
+				for ev, err := range w.Stream(t.Context(), in, opts) {
+					res, failed = ev.Response, err
+				}
 			} else {
-				w.run("go")
+				res, failed = w.Complete(t.Context(), in, opts)
 			}
-			b, err := json.Marshal([]any{w.History().Export(), w.last(), w.log})
+			requests := w.model.Requests()
+			for i := range requests {
+				requests[i].ResponseMode = ""
+			}
+			b, err := json.Marshal([]any{requests, w.History().Export(), w.last(), w.log, res, fmt.Sprint(failed)})
 			if err != nil {
 				rt.Fatal(err)
 			}
