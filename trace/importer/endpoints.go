@@ -34,13 +34,18 @@ func ProtocolOf(address string) (p protocol.Protocol, path string) {
 	ends := func(suffixes ...string) bool {
 		return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(path, s) })
 	}
-	if i := strings.LastIndex(path, "/models/"); i >= 0 && ends(":generateContent", ":streamGenerateContent") {
-		return gemini.GenerateContent{}, path[i:]
+	if ends(":generateContent", ":streamGenerateContent") {
+		for _, parent := range []string{"/models/", "/tunedModels/", "/endpoints/"} { // the last two for tuned models
+			if i := strings.LastIndex(path, parent); i >= 0 {
+				return gemini.GenerateContent{}, path[i:]
+			}
+		}
 	}
-	claude := strings.Contains(path, "anthropic")
+	claude := strings.Contains(path, "anthropic") && !strings.Contains(path, "/count-tokens")
 	switch {
 	case ends("/chat/completions", "/agents/completions"), // the latter of Mistral
-		strings.Contains(path, "/serving-endpoints/") && ends("/invocations"): // Databricks
+		strings.Contains(path, "/serving-endpoints/") && ends("/invocations"),             // Databricks
+		strings.Contains(path, "/mistralai/") && ends(":rawPredict", ":streamRawPredict"): // Vertex
 		return chat.Protocol{}, "/chat/completions"
 	case ends("/responses"):
 		return responses.Protocol{}, "/responses"
@@ -85,6 +90,17 @@ func isOtherService(x *recording.Interaction, text []byte) bool {
 	return err == nil && body.Name(answer) == "" && !slices.ContainsFunc(bytes.Split(answer, []byte("\n")), isModelEvent)
 }
 
+// storesMessages reports whether a request with a path and a list of messages as Anthropic has them is one of another
+// service, such as a memory of conversations: it names no model, and the response is a whole one of another kind.
+func storesMessages(x *recording.Interaction, text []byte) bool {
+	u, err := url.Parse(x.Request.URL)
+	if err != nil || !strings.HasSuffix(u.Path, "/messages") || strings.Contains(u.Host+u.Path, "anthropic") || tree.Member(text, "model") != nil {
+		return false
+	}
+	answer, err := cassettes.Decompress(x.Response.Header, x.Response.Body)
+	return err == nil && x.Response.Termination == "" && x.Response.Status < http.StatusBadRequest && jsonio.ValidSyntax(answer) && body.Name(answer) == ""
+}
+
 // isModelEvent reports whether a line of a response is an event of a model.
 func isModelEvent(line []byte) bool {
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
@@ -107,8 +123,8 @@ var promptMembers = map[string][]string{
 // otherEndpoints are the beginnings of path segments of requests with the members of a request to
 // a model that produce no messages. From the API references of the providers.
 var otherEndpoints = []string{
-	"embed", "batch", "count_tokens", "count-tokens", "counttokens", "input_tokens", "tokenize", "compact", "moderation", "images",
-	"audio", "speech", "video", "files", "uploads", "rerank", "fine_tuning", "fine-tuning", "vector_stores", "cachedcontents",
+	"embed", "batch", "count_tokens", "count-tokens", "counttokens", "input_tokens", "token_counter", "tokenize", "compact", "moderation",
+	"images", "image_generation", "image-generation", "image-synthesis", "text2image", "text-to-image", "audio", "speech", "video", "files", "uploads", "rerank", "fine_tuning", "fine-tuning", "vector_stores", "cachedcontents",
 	"predict", "classify", "guardrail", "assistants", "threads", "evals", "traces", "ingest",
 }
 
@@ -118,12 +134,12 @@ var otherEndpoints = []string{
 var (
 	prompts           = []string{"messages", "contents", "prompt", "input", "inputs", "inputText"}
 	inputPrompts      = []string{"text", "question", "query", "instruction", "message"} // of predictions
-	requestParameters = []string{"max_tokens", "max_new_tokens", "max_tokens_to_sample", "max_gen_len", "maxTokens", "n_predict", "temperature", "top_p"}
+	requestParameters = []string{"max_tokens", "max_new_tokens", "max_tokens_to_sample", "max_gen_len", "maxTokens", "n_predict", "temperature", "top_p", "tools", "tool_choice"}
 	generated         = []string{"choices", "candidates", "completion", "generated_text", "generation", "generations"}
 
 	mediaParameters = []string{"num_inference_steps", "guidance_scale", "negative_prompt", "aspect_ratio", "image_size", "num_images", "num_outputs"}
-	withoutText     = []string{"images", "image", "videos", "video", "audio", "audio_url", "audio_file", "artifacts", "embedding", "embeddings", "embeddingsByType", "label"}
-	withText        = []string{"output", "outputs", "results", "response", "text", "content", "message", "messages"}
+	withoutText     = []string{"images", "image", "videos", "video", "audio", "audio_url", "audio_file", "artifacts", "embedding", "embeddings", "embeddingsByType", "label", "labels", "entity_group", "entity", "token_str", "flagged", "b64_json", "image_urls", "generation_type"}
+	withText        = []string{"output", "outputs", "results", "response", "reply", "answer", "text", "content", "message", "messages"}
 )
 
 // seemsModelRequest reports whether a request at an unknown path is like one to a model: it has a prompt,
@@ -143,27 +159,26 @@ func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 		return true
 	}
 	isStored := responsePath.MatchString(path) || strings.Contains(path, "/completions/")
-	if !isStored && !isOtherEndpoint(path) && hasGenerated(answer) {
+	if !isStored && !isOtherEndpoint(path) && hasInBody(answer, isGenerated) {
 		return true
 	}
 	object := json.RawMessage(bytes.TrimSpace(body))
-	if !jsonio.ValidSyntax(object) || tree.First(object, mediaParameters...) != nil || isWithoutText(answer) {
+	if !jsonio.ValidSyntax(object) || tree.First(object, mediaParameters...) != nil || isWithoutText(x.Response.Header, answer) {
 		return false
 	}
 	if input := tree.Member(object, "input"); strings.HasSuffix(path, "/predictions") && !strings.Contains(path, "embed") && len(input) > 0 && input[0] == '{' {
 		return tree.First(input, slices.Concat(prompts, inputPrompts)...) != nil && tree.First(input, mediaParameters...) == nil
 	}
-	if isBatch(object) || isPrediction(path, object, answer) {
+	if isBatch(path, object) || isPrediction(path, object, answer) {
 		return true
 	}
 	if isOtherEndpoint(path) {
 		return false
 	}
-	isTool := tree.Scalar(object, "method") == "tools/call" // of MCP
-	if !isTool && hasWithin(object, maxLevels, isConversation) && (isGraphQL(object) || jsonio.ValidSyntax(answer) && hasWithin(answer, maxLevels, hasReply)) {
+	if isContinued(object, answer) {
 		return true
 	}
-	isModel := tree.Member(object, "model") != nil || strings.Contains(path, "/model") || strings.Contains(path, "llm")
+	isModel := tree.Member(object, "model") != nil || strings.Contains(path, "/model") || strings.Contains(path, "llm") || strings.HasSuffix(path, "/generate") && hasWithin(answer, maxLevels, hasReply)
 	if tree.First(object, prompts...) == nil { // version 1 of Cohere has a message
 		return tree.Member(object, "message") != nil && strings.HasSuffix(path, "/chat") && (isModel || strings.Contains(host, "cohere"))
 	}
@@ -195,8 +210,11 @@ func mayBeModelRequest(x *recording.Interaction, text []byte, encoding error) bo
 	return body.Name(answer) != "" || tree.First(firstElement(answer), slices.Concat(withText, generated)...) != nil
 }
 
-// isBatch reports whether the body of a request has whole requests to a model, as a batch of Anthropic has.
-func isBatch(object json.RawMessage) bool {
+// isBatch reports whether the body of a request has whole requests to a model, as a batch of Anthropic or Gemini has.
+func isBatch(path string, object json.RawMessage) bool {
+	if strings.HasSuffix(path, ":batchgeneratecontent") {
+		return hasWithin(object, maxLevels, func(o json.RawMessage) bool { return tree.Member(o, "contents") != nil })
+	}
 	params := tree.Member(tree.Element(tree.Member(object, "requests"), "0"), "params")
 	return tree.Member(params, "model") != nil && tree.First(params, prompts...) != nil
 }
@@ -219,17 +237,28 @@ func isPrediction(path string, object, answer json.RawMessage) bool {
 // vertexMedia are members of requests and responses of models of Vertex AI for images, videos and music.
 var vertexMedia = []string{"sampleCount", "aspectRatio", "bytesBase64Encoded", "mimeType", "gcsUri", "storageUri"}
 
-// isWithoutText reports whether a response is known to have no text of a model: it has images, embeddings or
-// classes, or an output of URLs or numbers.
-func isWithoutText(answer json.RawMessage) bool {
+// isWithoutText reports whether a response is known to have no text of a model: it is an image or a sound, it has images,
+// embeddings or classes, also as data or results, or an output of URLs or numbers.
+func isWithoutText(header http.Header, answer json.RawMessage) bool {
+	if kind, _, _ := strings.Cut(header.Get("Content-Type"), "/"); slices.Contains([]string{"image", "audio", "video"}, kind) {
+		return true
+	}
 	if answer = bytes.TrimSpace(answer); !jsonio.ValidSyntax(answer) {
 		return false
 	}
 	answer = firstElement(answer)
-	output := firstElement(tree.Member(answer, "output"))
+	output, isOther := firstElement(tree.Member(answer, "output")), isOfOther(answer)
+	for _, name := range []string{"data", "results"} {
+		others := tree.Without(answer, name)
+		isOther = isOther || isOfOther(firstElement(tree.Member(answer, name)), "url") && tree.First(others, slices.Concat(withText, generated)...) == nil
+	}
 	isURL := func(prefix string) bool { return bytes.HasPrefix(output, []byte(`"`+prefix)) }
-	return isNumber(answer) || isNumber(output) || slices.ContainsFunc([]string{"https://", "http://", "data:"}, isURL) ||
-		tree.First(answer, withoutText...) != nil && tree.First(answer, slices.Concat(withText, generated)...) == nil
+	return isOther || isNumber(answer) || isNumber(output) || slices.ContainsFunc([]string{"https://", "http://", "data:"}, isURL)
+}
+
+// isOfOther reports whether an object has members of responses without text, or further ones, and none of those with text.
+func isOfOther(object json.RawMessage, further ...string) bool {
+	return tree.First(object, slices.Concat(withoutText, further)...) != nil && tree.First(object, slices.Concat(withText, generated)...) == nil
 }
 
 func isNumber(value json.RawMessage) bool {

@@ -277,6 +277,9 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 		p = read
 	}
 	text, err := cassettes.Decompress(x.Request.Header, x.Request.Body)
+	if p != nil && err == nil && storesMessages(x, text) {
+		p = nil
+	}
 	switch {
 	case p == nil && mayBeModelRequest(x, text, err):
 		return fmt.Errorf("the request may be to a model, but its body cannot be read: %w", cmp.Or(err, errNoJSON))

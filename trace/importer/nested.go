@@ -41,14 +41,14 @@ func hasWithin(value json.RawMessage, levels int, is func(object json.RawMessage
 	return false
 }
 
-// hasGenerated reports whether the body of a response, or an event in it, has a response of a model.
-func hasGenerated(answer []byte) bool {
+// hasInBody reports whether the body of a response, or an event or a line of it, has an object of those wanted.
+func hasInBody(answer []byte, is func(object json.RawMessage) bool) bool {
 	if answer = bytes.TrimSpace(answer); jsonio.ValidSyntax(answer) {
-		return hasWithin(answer, maxLevels, isGenerated)
+		return hasWithin(answer, maxLevels, is)
 	}
 	for line := range bytes.Lines(answer) {
 		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("data:")))
-		if jsonio.ValidSyntax(line) && hasWithin(line, maxLevels, isGenerated) {
+		if jsonio.ValidSyntax(line) && hasWithin(line, maxLevels, is) {
 			return true
 		}
 	}
@@ -56,15 +56,18 @@ func hasGenerated(answer []byte) bool {
 }
 
 // isGenerated reports whether an object is a response of a model or an event with one: it has alternatives with a message,
-// or content with the tokens that it took.
+// content with the tokens that it took, or the text of a server of models, such as watsonx and Triton.
 func isGenerated(object json.RawMessage) bool {
 	one := tree.Element(tree.First(object, "choices", "candidates"), "0")
 	if message := tree.First(one, "message", "delta", "content"); tree.First(message, "role", "content", "parts", "tool_calls") != nil {
 		return true
 	}
+	if tree.IsText(tree.First(object, "generated_text", "text_output")) {
+		return true
+	}
 	for name := range tree.Members(tree.First(object, "usage", "usageMetadata", "usage_metadata")) {
 		if snake := tree.Snake(name); strings.HasSuffix(snake, "_tokens") || strings.HasSuffix(snake, "_token_count") {
-			return tree.First(object, "content", "message", "text", "output", "output_text") != nil
+			return tree.First(object, "content", "message", "text", "response", "output", "outputs", "output_text") != nil
 		}
 	}
 	return false
@@ -86,6 +89,33 @@ func isMessage(object json.RawMessage) bool {
 	return isRole && slices.Contains(format.Roles, role) && tree.First(object, "content", "parts", "text") != nil
 }
 
+// isContinued reports whether the body of a request has a conversation, and the response a text or calls that are not of
+// this conversation: a database may return the messages that it stores. The response to an operation of GraphQL may come
+// later.
+func isContinued(object json.RawMessage, answer []byte) bool {
+	if tree.Scalar(object, "method") == "tools/call" { // of MCP
+		return false
+	}
+	if hasWithin(object, maxLevels, isConversation) {
+		return isGraphQL(object) || hasInBody(answer, hasReply) && !(hasInBody(answer, isConversation) && isRepeated(object, answer))
+	}
+	return isGraphQL(object) && hasWithin(tree.Member(object, "variables"), maxLevels, isMessage) && hasInBody(answer, hasReply)
+}
+
+// isRepeated reports whether all texts of a response are also in the request.
+func isRepeated(object json.RawMessage, answer []byte) bool {
+	known := map[string]bool{}
+	hasWithin(object, maxLevels, func(o json.RawMessage) bool {
+		for _, text := range replies(o) {
+			known[text] = true
+		}
+		return false
+	})
+	return !hasInBody(answer, func(o json.RawMessage) bool {
+		return slices.ContainsFunc(replies(o), func(text string) bool { return !known[text] })
+	})
+}
+
 // isGraphQL reports whether the body of a request is an operation of GraphQL with variables.
 func isGraphQL(object json.RawMessage) bool {
 	_, hasQuery := tree.Text(object, "query")
@@ -93,11 +123,17 @@ func isGraphQL(object json.RawMessage) bool {
 }
 
 // hasReply reports whether an object of a response has text that may be of a model, and not only a note such as message.
-func hasReply(object json.RawMessage) bool {
-	for _, name := range []string{"output", "outputs", "response", "text", "content", "reply", "answer"} {
+func hasReply(object json.RawMessage) bool { return len(replies(object)) > 0 }
+
+// replies are the texts of an object that may be of a model, and its calls.
+func replies(object json.RawMessage) (all []string) {
+	for _, name := range []string{"output", "outputs", "response", "text", "content", "reply", "answer", "completion", "delta"} {
 		if text, ok := tree.Text(object, name); ok && text != "" {
-			return true
+			all = append(all, text)
 		}
 	}
-	return false
+	if calls := tree.Member(object, "tool_calls"); tree.Element(calls, "0") != nil {
+		all = append(all, string(calls))
+	}
+	return all
 }

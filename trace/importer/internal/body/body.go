@@ -75,8 +75,8 @@ var protocols = []*Protocol{
 	},
 	{
 		Protocol: chat.Protocol{}, path: "/chat/completions",
-		isRequest:  never, // a list of messages, which package format reads
-		isResponse: func(has Has) bool { return has("choices") && !has("prompt") },
+		isRequest:  never,                                                                             // a list of messages, which package format reads
+		isResponse: func(has Has) bool { return has("choices") && (!has("prompt") || has("object")) }, // Together has the prompt, too
 	},
 	{
 		Protocol: reader{name: "openai-completions", request: promptRequest}, response: completion,
