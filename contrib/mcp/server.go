@@ -261,7 +261,7 @@ func (s *session) request(ctx context.Context, res *result, send func(context.Co
 		s.gate.release(res)
 	}
 	if err != nil {
-		return cause(ctx, err)
+		return cause(ctx, cause(s.ctx, err)) // the end of s.ctx reaches ctx later
 	}
 	return nil
 }
