@@ -45,6 +45,7 @@ func TestProseMarks(t *testing.T) {
 	for _, in := range []string{
 		"The password is **%s**, change it.", "the password **%s**", "password is *%s*", "password is __%s__.", "password: **%s**", "password “%s”", "password «%s»", "das Passwort ‘%s’", "password — %s", "password - %s", "API key → %s", "password -> %s",
 		"the API key (%s)", "Password:\n%s\n", "API key:\n```\n%s\n```", "The password is:\n\n> %s\n", "- password:\n  - `%s`", "password is ```%s```", "كلمة المرور: %s", "רשות סיסמה: %s", "mật khẩu: %s", "clave de acceso: %s", "암호: %s",
+		"log in as ann with password %s", "user\tann\npassword\t%s", "the secret key: %s", "api key = %s", "postgres://ann:%s@db.example.com/shop",
 	} {
 		for _, secret := range []string{"Tr0ub4dor&3", "kX9#mP2$vL5@", "q7Xz92LmPa8Kd31R"} {
 			n++

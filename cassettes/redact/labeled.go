@@ -168,7 +168,7 @@ func lastWords(text string) string {
 			return owner + "_" + name
 		}
 	}
-	if strings.EqualFold(name, "code") && slices.Contains(codeOwners, strings.ToLower(owner)) {
+	if owner = strings.ToLower(owner); strings.EqualFold(name, "code") && slices.Contains(codeOwners, owner) || strings.EqualFold(name, "key") && slices.Contains(passwordWords, owner) {
 		return owner + "_" + name
 	}
 	return name

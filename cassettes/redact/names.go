@@ -224,8 +224,11 @@ func userinfo(text string) (parts []part) {
 		}
 		at += i + len("://")
 		host := text[at:]
-		if end := strings.IndexAny(host, "/?# \t\r\n\"'<>\\"); end >= 0 {
+		if end := strings.IndexAny(host, "/? \t\r\n\"'<>\\"); end >= 0 {
 			host = host[:end]
+		}
+		if user, _, found := strings.Cut(host, "#"); found && !strings.Contains(user, ":") { // no password with #
+			host = user
 		}
 		if end := strings.LastIndexByte(host, '@'); end > 0 {
 			parts = append(parts, part{at, at + end, 1})

@@ -45,7 +45,7 @@ func (o *Rules) isNamedWord(text string, at int, word string) bool {
 	case len(word) < match.MinSecret || isOperand(word) || isLabel(word):
 		return false
 	}
-	return (looksRandom(word) || isStrong(word) || isScrambled(word)) && o.namesWord(before, len(word) >= minUnjoined || strings.HasSuffix(before, "**"))
+	return (looksRandom(word) || isStrong(word) || isScrambled(word)) && o.namesWord(before, len(word) >= minUnjoined)
 }
 
 // isOperand reports whether a word is part of code: a type with an operator, or a number.
@@ -56,14 +56,16 @@ func isOperand(word string) bool {
 // proseChars are the characters of words in sentences.
 var proseChars = charsOf("!#$%&*+-./:=?@^_~")
 
-// namesWord reports whether the end of a text names the word after it as a secret. The word may follow the
-// name directly if adjacent is true.
-func (o *Rules) namesWord(text string, adjacent bool) bool {
+// namesWord reports whether the end of a text names the word after it as a secret. A word may follow a name
+// directly if it is long, bold or in the next column, or if the name is password.
+func (o *Rules) namesWord(text string, long bool) bool {
 	line, joined := withoutJoiner(lineOf(text))
 	if line != "" && passwordEnds.match(line) {
 		return true
 	}
-	return (joined || adjacent) && o.secrecy(kindBody, lastWords(line)) >= secretIfStrong
+	name := lastWords(line)
+	adjacent := long || strings.HasSuffix(text, "**") || strings.HasSuffix(text, "\t") || strings.EqualFold(name, "password") || strings.EqualFold(name, "passcode")
+	return (joined || adjacent) && o.secrecy(kindBody, name) >= secretIfStrong
 }
 
 // lineOf returns the last line of text, without marks of Markdown at its end. If nothing else is in it, it
@@ -109,7 +111,7 @@ const minUnjoined = 16
 // withoutJoiner returns text without the signs and verbs at its end that join a name and a value.
 func withoutJoiner(text string) (before string, joined bool) {
 	for {
-		plain := strings.TrimRight(text, ":： “„«‘‹「『(*")
+		plain := strings.TrimRight(text, ":：= “„«‘‹「『(*")
 		for _, verb := range joiners {
 			if rest, found := strings.CutSuffix(plain, verb); found {
 				plain = strings.TrimRight(rest, " ")
