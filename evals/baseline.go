@@ -44,6 +44,12 @@ type baselineCase struct {
 // Baseline returns the baseline of a result. It marks the cases that old marks or that mustPass
 // names; old may be nil. It returns an error if mustPass names an unknown case.
 func (r *Result) Baseline(old *Baseline, mustPass []string) (*Baseline, error) {
+	if old != nil {
+		others := r.others()
+		if i := slices.IndexFunc(old.Cases, func(c baselineCase) bool { return others[c.Case] }); i >= 0 {
+			return nil, fmt.Errorf("the baseline has cases without the tag, such as %q: write it without --tag, or to another file", old.Cases[i].Case)
+		}
+	}
 	b := &Baseline{Scorers: r.Scorers, Means: map[string]float64{}}
 	marked := old.marked(mustPass)
 	for runs := range r.Cases() {
@@ -75,6 +81,13 @@ func (r *Result) Baseline(old *Baseline, mustPass []string) (*Baseline, error) {
 		}
 	}
 	return b, nil
+}
+
+// without returns the baseline without cases.
+func (b *Baseline) without(cases map[string]bool) *Baseline {
+	kept := *b
+	kept.Cases = slices.DeleteFunc(slices.Clone(b.Cases), func(c baselineCase) bool { return cases[c.Case] })
+	return &kept
 }
 
 // runs returns the number of runs.

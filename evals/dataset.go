@@ -344,9 +344,22 @@ func (r *Result) Tags() []string {
 	return slices.Sorted(maps.Keys(tags))
 }
 
-// Tagged returns the result of the cases with a tag. It shares memory with r.
+// Tagged returns the result of the cases with a tag. It shares memory with r. A [Gate] leaves the other cases
+// out of the baseline.
 func (r *Result) Tagged(tag string) *Result {
-	return r.where(func(row *Row) bool { return slices.Contains(row.Tags, tag) })
+	tagged := r.where(func(row *Row) bool { return slices.Contains(row.Tags, tag) })
+	tagged.whole = r
+	return tagged
+}
+
+// others returns the names of the cases that Tagged omitted.
+func (r *Result) others() map[string]bool {
+	if r.whole == nil {
+		return nil
+	}
+	names, own := r.whole.caseNames(), r.caseNames()
+	maps.DeleteFunc(names, func(name string, _ bool) bool { return own[name] })
+	return names
 }
 
 // where returns the result of some rows.

@@ -98,6 +98,9 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 	if !slices.Equal(base.Scorers, now.Scorers) {
 		return nil, fmt.Errorf("the baseline has the scorers %q and the runs %q: use the same scorers, or write the baseline again with --update", base.Scorers, now.Scorers)
 	}
+	others := now.others()
+	base, must := base.without(others), base.marked(g.MustPass)
+	maps.DeleteFunc(must, func(name string, _ bool) bool { return others[name] })
 	before := base.result()
 	c, err := compare(before, now, g.Seed)
 	if err != nil {
@@ -114,7 +117,7 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 		Findings: []finding{}, Metrics: map[string]metricResult{},
 		NewCases: c.OnlyNew, Unreadable: append([]Unreadable{}, now.Unreadable...),
 	}
-	j := evaluation{Gate: g, change: c, v: v, must: base.marked(g.MustPass), base: before, now: now}
+	j := evaluation{Gate: g, change: c, v: v, must: must, base: before, now: now}
 	if err := j.means(names); err != nil {
 		return nil, err
 	}

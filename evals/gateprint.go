@@ -26,14 +26,28 @@ func (f *finding) aboutMean() bool {
 	return slices.Contains([]string{KindDrop, KindMaxDrop, KindMin, KindPower}, f.Kind)
 }
 
-// regressed returns the cases that declined, the worst first, if a drop of the mean is a finding.
+// regressed returns the cases that declined, the worst first, if a drop of the mean is a finding, or a mean
+// that dropped below the worst that passes.
 func (v *GateResult) regressed(metric string) []CaseChange {
+	m := v.Metrics[metric]
+	dropped := len(m.Worse) > 0 && *m.Difference*m.Worse[0].Difference > 0
 	for _, f := range v.Findings {
-		if f.Metric == metric && (f.Kind == KindDrop || f.Kind == KindMaxDrop) {
-			return v.Metrics[metric].Worse
+		if f.Metric == metric && (f.Kind == KindDrop || f.Kind == KindMaxDrop || f.Kind == KindMin && dropped) {
+			return m.Worse
 		}
 	}
 	return nil
+}
+
+// finds states the smallest drop that the gate finds, or returns "" without a case in both sets.
+func (m *metricResult) finds() string {
+	switch {
+	case m.Pairs == 0:
+		return ""
+	case m.SmallestDrop == nil:
+		return "this gate finds no drop with a probability of 0.8: use more runs of each case, or more cases"
+	}
+	return "the smallest drop that this gate finds with a probability of 0.8 is " + tabular.Value(m.SmallestDrop)
 }
 
 // WorstCases returns a table of up to limit cases, for each metric whose mean is a finding.
@@ -67,7 +81,7 @@ const maxWorst = 10
 
 // GitHub writes one GitHub Actions annotation per finding (the command "error" of the
 // documentation page "Workflow commands"), and one for each of the worst cases of a metric whose mean
-// is a finding.
+// is a finding. A notice has the smallest drop that the gate finds, or a warning that there is none.
 func (v *GateResult) GitHub(w io.Writer) error {
 	var text strings.Builder
 	escapes := []string{"%", "%25", "\r", "%0D", "\n", "%0A"}
@@ -93,6 +107,16 @@ func (v *GateResult) GitHub(w io.Writer) error {
 	}
 	for _, u := range v.Unreadable {
 		fmt.Fprintf(&text, "::error file=%s,line=%d,title=looptape eval gate::unreadable: %s\n", plain(property, u.File), max(u.Line, 1), plain(message, u.Error))
+	}
+	for _, metric := range slices.Sorted(maps.Keys(v.Metrics)) {
+		m := v.Metrics[metric]
+		level := "notice"
+		if m.SmallestDrop == nil {
+			level = "warning"
+		}
+		if finds := m.finds(); finds != "" {
+			fmt.Fprintf(&text, "::%s title=looptape eval gate::%s: %s\n", level, plain(message, metric), finds)
+		}
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -184,6 +208,7 @@ type (
 		Time    int           `xml:"time,attr"` // some readers require it
 		Failure *junitFailure `xml:"failure"`
 		Error   *junitFailure `xml:"error"`
+		Output  string        `xml:"system-out,omitempty"`
 	}
 	junitFailure struct {
 		Type    string `xml:"type,attr"`
@@ -195,12 +220,14 @@ type (
 // JUnit writes the result as JUnit XML: one test per metric with the class "metric", and one per
 // case with the class "case". A failed test has one failure, or one error if its first finding is
 // a scorer error. The failure lists all findings. If a drop of a mean is a finding, the cases that
-// declined fail. An unreadable record is an error with the class "file".
+// declined fail. The output of a metric's test has the smallest drop that the gate finds. An unreadable record is an error with the class "file".
 func (v *GateResult) JUnit(w io.Writer) error {
 	s := junitSuite{Name: "looptape eval gate"}
 	means, cases := v.byTest()
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
+		m := v.Metrics[name]
 		s.add("metric", name, means[name])
+		s.Cases[len(s.Cases)-1].Output = m.finds()
 	}
 	for _, name := range v.Cases {
 		s.add("case", name, cases[name])

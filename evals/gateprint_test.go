@@ -37,6 +37,7 @@ func TestGateGitHub(t *testing.T) {
 ::error file=a%2Cb%3Ac%0A.jsonl,line=3,title=looptape eval gate::worse: m|m: d: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
 ::error file=a%2Cb%3Ac%0A.jsonl,line=4,title=looptape eval gate::worse: m|m: e: the mean of the case went from 1.0000 to 0.0000 (1 and 1 runs), 95 %25 of the difference -1.0000 to +0.1221
 ::error file=<f>,line=3,title=looptape eval gate::unreadable: *no*
+::warning title=looptape eval gate::m|m: this gate finds no drop with a probability of 0.8: use more runs of each case, or more cases
 `
 	if diff := cmp.Diff(want, text(t, hostile(t).GitHub)); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
@@ -88,6 +89,7 @@ func TestGateJUnit(t *testing.T) {
 <testsuite name="looptape eval gate" tests="9" failures="6" errors="2" skipped="0">
   <testcase classname="metric" name="m|m" time="0">
     <failure type="drop" message="the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625">drop: m|m: the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625&#xA;</failure>
+    <system-out>this gate finds no drop with a probability of 0.8: use more runs of each case, or more cases</system-out>
   </testcase>
   <testcase classname="case" name="&lt;b&gt;x&lt;/b&gt;::%0A,@all" time="0">
     <error type="scorer_error" message="]]&gt;&amp;&#34;\x00` + "`no`" + `&#xA;\::error::">scorer error: m|m: &lt;b&gt;x&lt;/b&gt;::%0A,@all: ]]&gt;&amp;&#34;\x00` + "`no`" + `&#xA;\::error::&#xA;</error>
@@ -120,6 +122,32 @@ func TestGateJUnit(t *testing.T) {
 	followsSchema(t, got)
 }
 
+// A gate that passes says what it could have found in each format, also if that is nothing. A mean below the
+// worst that passes fails the cases that declined, unless the mean of the cases in both sets rose.
+func TestGateSaysWhatItFinds(t *testing.T) {
+	many := baseline(t, rowsOf(t, "a m=1", "a m=1", "a m=1", "a m=1", "a m=1", "b m=0", "b m=0", "b m=0", "b m=0", "b m=0"))
+	now := rowsOf(t, "a m=1", "a m=1", "a m=1", "a m=1", "a m=0", "b m=0", "b m=0", "b m=0", "b m=0", "b m=0")
+	v := evaluate(t, &evals.Gate{}, many, now)
+	const finds = "the smallest drop that this gate finds with a probability of 0.8 is 0."
+	if got := text(t, v.GitHub); !strings.HasPrefix(got, "::notice title=looptape eval gate::m: "+finds) || strings.Count(got, "\n") != 1 {
+		t.Errorf("GitHub: got %q", got)
+	}
+	if got := text(t, v.JUnit); !strings.Contains(got, "<system-out>"+finds) {
+		t.Errorf("JUnit: got %q", got)
+	}
+	least := &evals.Gate{Min: map[string]float64{"m": 0.9}}
+	got := text(t, evaluate(t, least, many, now).GitHub)
+	for _, want := range []string{"::min: m: the mean of 2 cases is 0.4000", "::worse: m: a: the mean of the case went from 1.0000 to 0.8000"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q in it", got, want)
+		}
+	}
+	rose := rowsOf(t, "a m=1", "a m=1", "a m=1", "a m=1", "a m=0", "b m=1", "b m=1", "b m=0", "b m=0", "b m=0")
+	if got := text(t, evaluate(t, least, many, rose).GitHub); strings.Contains(got, "worse") || !strings.Contains(got, "::min") {
+		t.Errorf("got %q, want no worse case", got)
+	}
+}
+
 // The drop of a metric has no case. It is not reported for the case with an empty name either.
 func TestGateJUnitEmptyCase(t *testing.T) {
 	base, now := baseline(t, rowsOf(t, each5("m=1")...)), rowsOf(t, each5("m=0")...)
@@ -136,7 +164,7 @@ func TestGateJUnitEmptyCase(t *testing.T) {
 // of Maven Surefire: the allowed elements and their attributes.
 func followsSchema(t *testing.T, text string) {
 	t.Helper()
-	within := map[string]string{"testsuite": "", "testcase": "testsuite", "failure": "testcase", "error": "testcase"}
+	within := map[string]string{"testsuite": "", "testcase": "testsuite", "failure": "testcase", "error": "testcase", "system-out": "testcase"}
 	attributes := map[string]string{"testsuite": "name tests failures errors skipped", "testcase": "classname name time", "failure": "type message", "error": "type message"}
 	open := []string{""}
 	for dec := xml.NewDecoder(strings.NewReader(text)); ; {

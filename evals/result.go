@@ -22,6 +22,8 @@ type Result struct {
 	Rows Rows
 	// Unreadable are the unreadable records, by file and line.
 	Unreadable []Unreadable
+	// whole is the result of which [Result.Tagged] selected cases, or nil.
+	whole *Result
 }
 
 // Unreadable is a part of a recording that could not be read or was not understood.

@@ -100,6 +100,9 @@ read.`,
 		if err := cmp.Or(byMetric("max-drop", maxDrop, &g.MaxDrop), byMetric("min", least, &g.Min)); err != nil {
 			return err
 		}
+		if g.simulate && g.rows.tag != "" {
+			return errors.New("--simulate needs the baseline only, which has no tags: remove --tag")
+		}
 		if g.simulate && len(args) == 0 {
 			return simulate(w, &g, *format)
 		}
