@@ -18,6 +18,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/trace"
 )
 
 // AL-88 to AL-90, AL-51, AL-52, AL-99: the report of a run.
@@ -70,6 +71,36 @@ func TestAL88AL89AL90Report(t *testing.T) {
 	same(t, "the report", expected, got)
 	results := w.History().Messages()[2].Parts
 	same(t, "a result of parts", []llm.Part{llm.Text{Text: "é"}, llm.Media{MediaType: "image/png", URL: "u"}}, results[3].(llm.ToolResult).Content)
+}
+
+// AL-88: each run has one of five reasons, in its response and its report. What ends a run in a way
+// that the reference loop does not name has stopped it.
+func TestAL88Reasons(t *testing.T) {
+	var saved []byte
+	trips := middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+		return middleware.GuardrailResult{Tripwire: true}, nil
+	}}
+	stops := loop.Middleware{Name: "m", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
+			return loop.Decision{Action: trace.Stop, Reason: "own"}, nil
+		}}
+	}}
+	for name, c := range map[string]struct {
+		cfg      agentloop.Config
+		response fake.Response
+		want     trace.Reason
+	}{
+		"the answer":       {agentloop.Config{}, says("x"), "done"},
+		"a failure":        {agentloop.Config{}, fake.Response{Error: &fake.Failure{Status: 400, Message: "boom"}}, "error"},
+		"a guardrail":      {agentloop.Config{Guardrails: []middleware.Guardrail{trips}}, says("x"), "guardrail"},
+		"the step limit":   {agentloop.Config{MaxSteps: 1}, calls("", "a"), "max_steps"},
+		"calls that wait":  {asking(&saved, suspend), calls("", "a"), "stopped"},
+		"other middleware": {agentloop.Config{Middleware: []loop.Middleware{stops}}, says("x"), "stopped"},
+	} {
+		w := newWorld(t, c.response).agent(c.cfg)
+		res := w.run("go")
+		same(t, name, []trace.Reason{c.want, c.want}, []trace.Reason{res.Reason, w.last().Reason})
+	}
 }
 
 // AL-42, AL-43: a start hook skips a call or gives its result. Only a skipped call counts as skipped.
