@@ -35,9 +35,9 @@ var (
 	passwordWords = []string{"password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "secret", "secrets", "credential", "credentials", "creds", "cookie", "cookies", "authorization", "bearer", "jwt", "apikey", "apikeys", "token", "auth", "dsn", "pw", "psk", "csrf", "xsrf"}
 	pinWords      = []string{"pin", "otp", "totp", "cvv", "cvc", "mfa"}
 	// Before the word key.
-	keyOwners = []string{"api", "app", "application", "access", "private", "signing", "signature", "encryption", "encrypt", "master", "license", "account", "storage", "subscription", "auth", "ssh", "gpg", "pgp", "deploy", "webhook", "service", "shared", "client", "consumer", "integration", "admin", "root", "host", "functions", "hmac", "aes", "rsa", "symmetric", "server", "ingest", "jwt", "session"}
+	keyOwners = []string{"api", "app", "application", "access", "private", "sign", "signing", "signature", "encryption", "encrypt", "master", "license", "account", "storage", "subscription", "auth", "ssh", "gpg", "pgp", "deploy", "webhook", "service", "shared", "client", "consumer", "integration", "admin", "root", "host", "functions", "hmac", "aes", "rsa", "symmetric", "server", "ingest", "jwt", "session"}
 	// Before the word code.
-	codeOwners = []string{"recovery", "backup", "auth", "authorization", "verification", "device", "sms", "login", "security", "access", "otp", "pin"}
+	codeOwners = []string{"recovery", "backup", "auth", "authorization", "verification", "device", "time", "sms", "login", "security", "access", "otp", "pin"}
 	// The last word of a name that describes a secret, and is none.
 	describing = []string{
 		"count", "counts", "limit", "limits", "type", "types", "usage", "usages", "length", "len", "size", "id", "ids", "name", "names", "url", "urls", "uri", "endpoint", "expires", "expiry",
