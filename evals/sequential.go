@@ -27,13 +27,19 @@ type SequentialChange struct {
 	P        float64 `json:"p"` // valid at any time, corrected for the number of metrics
 	// Decided is the number of pairs after which the decision was certain; 0 while it is undecided.
 	Decided int `json:"decided"`
+	// Unpaired counts the scored runs of each set that are in no pair. Missing and Errors count runs as in
+	// [Metric].
+	Unpaired perSet `json:"unpaired"`
+	Missing  perSet `json:"missing"`
+	Errors   perSet `json:"errors"`
 }
 
 // Sequential compares another result with r, run by run: the n-th run of a case with the n-th run of the
 // case in r, in the order of the files and lines of the new runs. So new runs have to be in new files whose names sort
 // last, or at the end of a file. It returns the decision of [stats.Sequential] for each metric whose
-// scores are from 0 to 1, with the level divided by their number, and an error without such a metric.
-func (r *Result) Sequential(other *Result, s stats.Sequential) (map[string]SequentialChange, error) {
+// scores are from 0 to 1, with the level divided by their number, and an error without such a metric. Less is
+// better for the metrics in lower.
+func (r *Result) Sequential(other *Result, s stats.Sequential, lower ...string) (map[string]SequentialChange, error) {
 	by := map[string][]scorePair{}
 	for _, name := range r.metrics() {
 		if pairs := pairsOf(r, other, name); len(pairs) > 0 && fractions(r, name) && fractions(other, name) {
@@ -50,11 +56,14 @@ func (r *Result) Sequential(other *Result, s stats.Sequential) (map[string]Seque
 		pairs := by[name]
 		c := SequentialChange{Pairs: len(pairs), Decision: DecisionUndecided}
 		differences := make([]float64, len(pairs))
+		var base, now stats.Sum
 		for i, p := range pairs {
 			differences[i] = p.now - p.base
-			c.Base += p.base / float64(len(pairs))
-			c.New += p.now / float64(len(pairs))
+			base.Add(p.base)
+			now.Add(p.now)
 		}
+		c.Base, c.New = base.Value()/float64(len(pairs)), now.Value()/float64(len(pairs))
+		c.count(r, other, name)
 		t, err := s.Test(differences)
 		if err != nil {
 			return nil, fmt.Errorf("metric %q: %w", name, err)
@@ -62,13 +71,21 @@ func (r *Result) Sequential(other *Result, s stats.Sequential) (map[string]Seque
 		c.E, c.P, c.Decided = t.E, min(1, t.P*float64(len(by))), t.Decided
 		if t.Decided > 0 {
 			c.Decision = DecisionWorse
-			if t.Higher {
+			if t.Higher != slices.Contains(lower, name) {
 				c.Decision = DecisionBetter
 			}
 		}
 		all[name] = c
 	}
 	return all, nil
+}
+
+// count sets the numbers of runs that are in no pair.
+func (c *SequentialChange) count(base, other *Result, metric string) {
+	c.Missing.Base, c.Errors.Base = base.unscored(metric)
+	c.Missing.New, c.Errors.New = other.unscored(metric)
+	c.Unpaired.Base = base.Rows.Len() - c.Missing.Base - c.Errors.Base - c.Pairs
+	c.Unpaired.New = other.Rows.Len() - c.Missing.New - c.Errors.New - c.Pairs
 }
 
 // fractions reports whether all scores are from 0 to 1.

@@ -31,6 +31,9 @@ func TestSequentialOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]evals.SequentialChange{"m": {Decision: evals.DecisionUndecided, Pairs: 4, Base: 0.75, New: 0.5, E: one.E, P: one.P}}
+	unpaired := want["m"]
+	unpaired.Unpaired.Base, unpaired.Unpaired.New = 1, 1
+	want["m"] = unpaired
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Errorf("change (-want +got):\n%s", diff)
 	}
@@ -62,6 +65,20 @@ func TestSequentialDecision(t *testing.T) {
 	}
 	if _, ok := all["p"]; ok {
 		t.Error("scores above 1 have a decision")
+	}
+	// Less is better for n.
+	turned, err := base.Sequential(rowsOf(t, lines("m=1 n=0 o=0.5 p=8", 20)...), stats.Sequential{Effect: 0.2}, "n", "o")
+	if err != nil || turned["m"].Decision != "better" || turned["n"].Decision != "better" || turned["o"].Decision != "undecided" {
+		t.Errorf("got %+v, %v, want better for m and for n", turned, err)
+	}
+	// Runs that are in no pair are counted.
+	counted, err := rowsOf(t, "a m=1", "b m=1", "c m=!no", "d").Sequential(rowsOf(t, "a m=1", "b", "c m=1", "d m=1"), stats.Sequential{Effect: 0.2})
+	if c := counted["m"]; err != nil || fmt.Sprint(c.Pairs, c.Unpaired, c.Missing, c.Errors) != "1 {1 2} {1 1} {1 0}" {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	exact, err := rowsOf(t, lines("m=1", 60)...).Sequential(rowsOf(t, lines("m=0.1", 60)...), stats.Sequential{Effect: 0.2})
+	if c := exact["m"]; err != nil || c.Base != 1 || c.New != 0.1 {
+		t.Errorf("got the means %v and %v, want 1 and 0.1 exactly", c.Base, c.New)
 	}
 	// Three metrics share the level.
 	single, err := rowsOf(t, lines("m=0", 60)...).Sequential(rowsOf(t, lines("m=1", 60)...), stats.Sequential{Effect: 0.2})

@@ -54,7 +54,7 @@ the change that you plan for. With enough runs another change is found as well.
 			return err
 		}
 		if *sequential {
-			return compareSequential(w, sets, *format, *effect)
+			return compareSequential(w, sets, *format, *effect, lower)
 		}
 		return compareSets(w, args, sets, *format, *seed, lower)
 	}
@@ -80,12 +80,12 @@ var (
 )
 
 // compareSequential prints the decision that may be read at any time.
-func compareSequential(w *cli.World, sets []*evals.Result, format string, effect float64) error {
+func compareSequential(w *cli.World, sets []*evals.Result, format string, effect float64, lower []string) error {
 	if len(sets) > 2 {
 		return fmt.Errorf("--sequential compares two sets, got %d", len(sets))
 	}
 	unreadable := append(append([]evals.Unreadable{}, sets[0].Unread()...), sets[1].Unread()...)
-	all, err := sets[0].Sequential(sets[1], stats.Sequential{Effect: effect})
+	all, err := sets[0].Sequential(sets[1], stats.Sequential{Effect: effect}, lower...)
 	if err != nil {
 		reportUnreadableOf(w, sets)
 		return err
@@ -99,6 +99,12 @@ func compareSequential(w *cli.World, sets []*evals.Result, format string, effect
 	return cli.Report(w, format, sequentialJSON.Of(sequentialChanges{effect, all, unreadable}), unreadable, func() string {
 		var rows [][]string
 		undecided := 0
+		both := func(base, now int) string { // of BASE and NEW
+			if base+now == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%d, %d", base, now)
+		}
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			c := all[name]
 			decided := ""
@@ -107,9 +113,10 @@ func compareSequential(w *cli.World, sets []*evals.Result, format string, effect
 			} else {
 				undecided++
 			}
-			rows = append(rows, []string{name, strconv.Itoa(c.Pairs), tabular.Value(&c.Base), tabular.Value(&c.New), tabular.Value(&c.E), tabular.Probability(&c.P), c.Decision, decided})
+			rows = append(rows, []string{name, strconv.Itoa(c.Pairs), tabular.Value(&c.Base), tabular.Value(&c.New), tabular.Value(&c.E), tabular.Probability(&c.P), c.Decision, decided,
+				both(c.Unpaired.Base, c.Unpaired.New), both(c.Missing.Base, c.Missing.New), both(c.Errors.Base, c.Errors.New)})
 		}
-		printFilled(w, []string{"metric", "pairs", "base", "new", "e", "p", "decision", "decided"}, rows)
+		printFilled(w, []string{"metric", "pairs", "base", "new", "e", "p", "decision", "decided", "unpaired", "missing", "errors"}, rows)
 		return fmt.Sprintf("%d undecided: %s", undecided, countUnreadable(unreadable))
 	}, scoredStatus(failed, unreadable, len(all)))
 }
