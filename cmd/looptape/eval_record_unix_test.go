@@ -25,6 +25,9 @@ func TestEvalRecordKilled(t *testing.T) {
 			g.kill("all", most/2)
 			g.kill(mode, most)
 			journal := filepath.Join(g.dir, "grader.tape.journal")
+			if _, _, _, said := g.score(); most > 0 && !strings.Contains(said, "grader.tape.journal: the responses of an interrupted recording are used: complete it with looptape eval score --record ") {
+				t.Errorf("%s, killed after %d requests: got %q without --record, want a message about the journal", mode, most, said)
+			}
 			status, _, _, said := g.score("--record="+mode, "-o", g.path("scores"))
 			if _, good := g.counts(); status != cli.OK || good != 9+9 {
 				t.Errorf("%s, killed after %d requests: got status %d, %d grades and %q, want 0 and 9", mode, most, status, good-9, said)

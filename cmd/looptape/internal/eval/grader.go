@@ -215,6 +215,9 @@ func (g *graders) tape(file string, opts *cassettes.Options) (*cassettes.Cassett
 	case err != nil:
 		return nil, err
 	}
+	if opts.Mode != cassettes.Record && tape.Incomplete() != nil {
+		g.w.Warn("%s: the responses of an interrupted recording are used: complete it with %s, or remove the file", cassettes.JournalPath(file), g.recordCommand)
+	}
 	g.add(name, tape)
 	return tape, nil
 }
