@@ -37,6 +37,12 @@ func TestStrictValues(t *testing.T) {
 	}
 	const short, long, wrongType, wrongTTL, noTTL = `{"type":"ephemeral","ttl":"5m"}`, `{"type":"ephemeral","ttl":"1h"}`, `{"type":"persistent"}`, `{"type":"ephemeral","ttl":"2h"}`, `{"type":"ephemeral"}`
 	emptyMark := func(text string) string { return `{"type":"text","text":"` + text + `","cache_control":` + noTTL + `}` }
+	thought := func(block string) string {
+		return claudeBody("m", claudeUser+","+claudeMessage("assistant", `{"type":`+block+`}`, `{"type":"text","text":"x"}`)+","+claudeUser)
+	}
+	deferred := func(is string) string {
+		return ofClaude(`"tools":[{"name":"f","input_schema":{"type":"object"},"defer_loading":` + is + `,"cache_control":` + noTTL + `}]`)
+	}
 	const order = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`."
 	claudeF := `"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":`
 	chatF := chatTool("f", "") + `,"tool_choice":{"type":"function","function":{"name":`
@@ -73,6 +79,9 @@ func TestStrictValues(t *testing.T) {
 		"marks within a result":         {messages, cacheResult(4), cacheResult(3), "A maximum of 4 blocks with cache_control may be provided. Found 5."},
 		"a mark on no system prompt":    {messages, ofClaude(`"system":[` + emptyMark("") + `]`), ofClaude(`"system":[` + emptyMark("x") + `]`), "system.0.text: cache_control cannot be set for empty text blocks"},
 		"a mark on no text":             {messages, claudeBody("m", claudeMessage("user", `{"type":"text","text":"x"},`+emptyMark(""))), claudeBody("m", claudeMessage("user", `{"type":"text","text":"x"},`+emptyMark("x"))), "messages.0.content.1.text: cache_control cannot be set for empty text blocks"},
+		"a mark on thinking":            {messages, thought(`"thinking","thinking":"x","signature":"s","cache_control":` + noTTL), thought(`"thinking","thinking":"x","signature":"s","cache_control":null`), "messages.1.content.0.thinking.cache_control: Extra inputs are not permitted"},
+		"a mark on redacted thinking":   {messages, thought(`"redacted_thinking","data":"x","cache_control":` + noTTL), thought(`"redacted_thinking","data":"x"`), "messages.1.content.0.redacted_thinking.cache_control: Extra inputs are not permitted"},
+		"a mark on a deferred tool":     {messages, deferred("true"), deferred("false"), "Tool 'f' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching."},
 		"a mark of no type":             {messages, lives("", `{}`, ""), lives("", noTTL, ""), "system.0.cache_control.type: expected 'ephemeral'"},
 		"a mark of another type":        {messages, lives("", "", wrongType), lives("", "", noTTL), "messages.0.content.0.cache_control.type: expected 'ephemeral'"},
 		"a mark that is a text":         {messages, lives(`"ephemeral"`, "", ""), lives(`null`, "", ""), "tools.0.cache_control.type: expected 'ephemeral'"},

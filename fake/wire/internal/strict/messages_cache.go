@@ -15,6 +15,7 @@ type cacheMark struct {
 	control value
 	at, tag string // the position of its object, and the name that its type has in an error
 	empty   bool   // the object is an empty text
+	tool    string // the name of a tool that is loaded later
 }
 
 // messagesCache rejects cache_control that the provider does not accept. The messages are those of
@@ -31,6 +32,10 @@ func messagesCache(body object) *Error {
 		control := strings.TrimPrefix(m.at+".cache_control", ".")
 		ttl := cmp.Or(m.control.get("ttl"), "null")
 		switch {
+		case isThought(strings.TrimPrefix(m.tag, ".")):
+			return reject("", "%s.cache_control: Extra inputs are not permitted", m.at+m.tag)
+		case m.tool != "":
+			return reject("", "Tool '%s' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.", m.tool)
 		case m.empty:
 			return reject("", "%s.text: cache_control cannot be set for empty text blocks", m.at)
 		case m.control.text("type") != "ephemeral":
@@ -65,6 +70,9 @@ func cacheMarks(at string, list value) (marks []cacheMark) {
 		case "system":
 		case "tools":
 			m.tag = "." + cmp.Or(o.text("type"), "custom")
+			if o.get("defer_loading") == "true" {
+				m.tool = o.text("name")
+			}
 		default:
 			m.tag = "." + o.text("type")
 		}
