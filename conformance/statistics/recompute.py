@@ -633,6 +633,64 @@ def two_valued(pools, observed, higher):
     return ways, fields % ((1 << bits) - 1)  # the sum of the fields
 
 
+# looptape eval compare --sequential.
+
+
+EFFECT = Fraction(0.2)
+
+
+def sequential(base, new, lower):
+    found = {}
+    for metric in metrics(base, new):
+        values = [[r for r in rows if isinstance(r.get(metric), (int, Fraction))] for rows in (base, new)]
+        cases = by_case(values[0])
+        pairs, seen = [], Counter()
+        for r in values[1]:  # in the order of the lines
+            n = seen[r["case"]]
+            seen[r["case"]] += 1
+            if n < len(cases.get(r["case"], ())):
+                pairs.append((Fraction(cases[r["case"]][n][metric]), Fraction(r[metric])))
+        if pairs and all(0 <= Fraction(r[metric]) <= 1 for rows in values for r in rows):
+            found[metric] = pairs, [len(rows) - len(pairs) for rows in values]
+    return {m: sequential_metric(m, *found[m], len(found), base, new, lower) for m in found}
+
+
+def by_case(rows):
+    cases = defaultdict(list)
+    for r in rows:
+        cases[r["case"]].append(r)
+    return cases
+
+
+def sequential_metric(metric, pairs, unpaired, shares, base, new, lower):
+    """The mean of the products of 1+bet·d and 1-bet·d: each bet is the effect over the mean square of the differences
+    before, of which ten with the mean square 1/4 are assumed at the beginning, and at most 0.95."""
+    higher = less = largest = mpf(1)
+    squares, decided, up = mpf(10) / 4, 0, None
+    for i, (b, n) in enumerate(pairs):
+        d = number(n - b)
+        bet = min(mpf("0.95"), number(EFFECT) * (10 + i) / squares)
+        higher, less, squares = higher * (1 + bet * d), less * (1 - bet * d), squares + d * d
+        e = (higher + less) / 2
+        largest = max(largest, e)
+        if not decided and e >= 20 * shares:
+            decided, up = i + 1, higher > less
+    counts = [unscored(rows, metric) for rows in (base, new)]
+    both = lambda values: dict(zip(("base", "new"), values))
+    return {
+        "decision": "undecided" if not decided else "better" if up != (metric in lower) else "worse",
+        "pairs": len(pairs),
+        "base": mean(b for b, _ in pairs),
+        "new": mean(n for _, n in pairs),
+        "e": e,
+        "p": min(mpf(1), shares / largest),
+        "decided": decided,
+        "unpaired": both(unpaired),
+        "missing": both(c[0] for c in counts),
+        "errors": both(c[1] for c in counts),
+    }
+
+
 # looptape eval power.
 
 
@@ -802,6 +860,7 @@ def statistics(line):
         "base": score(s["base"]),
         "new": score(s["new"]),
         "compare": comparison,
+        "sequential": sequential(s["base"], s["new"], s["lower"]),
         "labels": agreements(s["new"], s["labels"]),
         "gate": gate(s["base"], s["new"], s["lower"], comparison),
         "same": power(s["base"], s["new"], s["difference"], *test) if s["difference"] else {},

@@ -91,6 +91,7 @@ func (s *set) statistics(t *testing.T) any {
 		t.Fatal(err)
 	}
 	all["compare"] = known(t, changes[0], nil)["metrics"]
+	all["sequential"] = s.sequential(t, base, now)
 	baseline, err := base.Baseline(nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +115,19 @@ func (s *set) statistics(t *testing.T) any {
 	}
 	return all
 }
+
+// sequential returns the decisions that may be read after each run, or nothing if no metric has rates in both sets.
+func (s *set) sequential(t *testing.T, base, now *evals.Result) any {
+	t.Helper()
+	changes, err := base.Sequential(now, stats.Sequential{Effect: sequentialEffect}, s.Lower...)
+	if err != nil {
+		return map[string]any{}
+	}
+	return known(t, changes, nil)
+}
+
+// sequentialEffect is the planned effect, also in recompute.py.
+const sequentialEffect = 0.2
 
 // agreements returns the comparison of a result with the labels of the set.
 func (s *set) agreements(t *testing.T, r *evals.Result) any {
