@@ -44,10 +44,14 @@ func BenchmarkScore(b *testing.B) {
 			return fmt.Sprintf(`{"case":"case-%d","epoch":%d,"score":%f,"model":"m","question":"What is the capital of country %d?","answer":"%s"}`,
 				i/4, i%4, float64(i*7919%1000)/1000, i/4, strings.Repeat("It is some city. ", 7))
 		}},
-		{"rows.csv", 1_000_000, func(i int) string { return fmt.Sprintf("case-%d,%d,%f", i/4, i%4, float64(i*7919%1000)/1000) }},
+		{"rows.csv", 250_000, func(i int) string {
+			return fmt.Sprintf(`case-%d,%d,%f,m,What is the capital of country %d?,"%s"`,
+				i/4, i%4, float64(i*7919%1000)/1000, i/4, strings.Repeat("It is some city, or not. ", 7))
+		}},
+		{"short.csv", 1_000_000, func(i int) string { return fmt.Sprintf("case-%d,%d,%f,,,", i/4, i%4, float64(i*7919%1000)/1000) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			text := []byte("case,epoch,score\n")
+			text := []byte("case,epoch,score,model,question,answer\n")
 			if c.name == "rows.jsonl" {
 				text = nil
 			}
