@@ -15,6 +15,7 @@ type cacheMark struct {
 	control value
 	at, tag string // the position of its object, and the name that its type has in an error
 	empty   bool   // the object is an empty text
+	extra   bool   // the object must not have it
 	tool    string // the name of a tool that is loaded later
 }
 
@@ -32,7 +33,7 @@ func messagesCache(body object) *Error {
 		control := strings.TrimPrefix(m.at+".cache_control", ".")
 		ttl := cmp.Or(m.control.get("ttl"), "null")
 		switch {
-		case isThought(strings.TrimPrefix(m.tag, ".")):
+		case m.extra:
 			return reject("", "%s.cache_control: Extra inputs are not permitted", m.at+m.tag)
 		case m.tool != "":
 			return reject("", "Tool '%s' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.", m.tool)
@@ -73,8 +74,10 @@ func cacheMarks(at string, list value) (marks []cacheMark) {
 			if o.get("defer_loading") == "true" {
 				m.tool = o.text("name")
 			}
+		case "messages": // marks are on blocks only
+			m.extra = true
 		default:
-			m.tag = "." + o.text("type")
+			m.tag, m.extra = "."+o.text("type"), isThought(o.text("type"))
 		}
 		marks = append(marks, m)
 	}
