@@ -85,6 +85,9 @@ type Recording struct {
 	// Unread are the errors of the entries of a HAR file that cannot be read, by their numbers from 1; nil
 	// if there are none.
 	Unread map[int]*recording.FormatError
+	// Invalid is a [*recording.FormatError] for the first byte of a JSON file that is not UTF-8, and nil if there is
+	// none. U+FFFD replaces such bytes in Interactions.
+	Invalid error
 
 	src []byte
 }

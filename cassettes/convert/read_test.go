@@ -465,3 +465,26 @@ func TestWriteErrors(t *testing.T) {
 		}
 	}
 }
+
+// Parse replaces bytes that are not UTF-8, and names the first one.
+func TestInvalid(t *testing.T) {
+	src := harOf("", "", ", \"content\": {\"text\": \"a\xe9\"}")
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	if _, err := io.WriteString(w, src); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"plain": src, "compressed": zipped.String()} {
+		rec, err := convert.Parse("x", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("x:4: the byte 0xe9 at offset %d is not UTF-8: convert the file to UTF-8", strings.Index(src, "\xe9"))
+		if got := fmt.Sprint(rec.Invalid); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	if rec, err := convert.Parse("x", []byte(harOf("", "", ", \"content\": {\"text\": \"\ufffd\"}"))); err != nil || rec.Invalid != nil {
+		t.Errorf("with U+FFFD: error %v, invalid %v", err, rec.Invalid)
+	}
+}

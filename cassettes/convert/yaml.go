@@ -143,6 +143,7 @@ func (r *reader) json(src []byte) error {
 		if err := json.Unmarshal(src, &top); err != nil {
 			return r.jsonError(err, len(r.src)-len(src))
 		}
+		r.Invalid = r.notUTF8()
 		src = validUTF8(src)
 		r.src = src
 		log, hasInteractions, _ = readMembers(src)
@@ -190,6 +191,19 @@ func readMembers(src []byte) (log *harMembers, hasInteractions, ok bool) {
 		d.Skip()
 	}
 	return log, hasInteractions, d.End() == nil && jsonio.ValidUTF8(src)
+}
+
+// notUTF8 returns the error for the first byte that is not UTF-8; nil if there is none.
+func (r *reader) notUTF8() error {
+	for at := 0; at < len(r.src); {
+		c, size := utf8.DecodeRune(r.src[at:])
+		if c == utf8.RuneError && size == 1 {
+			err := fmt.Errorf("the byte %#02x at offset %d is not UTF-8: convert the file to UTF-8", r.src[at], at)
+			return &recording.FormatError{File: r.name, Line: r.lineAt(at), Err: err}
+		}
+		at += size
+	}
+	return nil
 }
 
 // validUTF8 replaces each byte that is not part of UTF-8, as package encoding/json does.

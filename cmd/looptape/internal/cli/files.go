@@ -49,6 +49,9 @@ func (m *Meter) OpenRecording(name string) (found string, f io.ReadCloser, err e
 // format and the commands that read it.
 func ParseRecording(name string, src []byte) (*convert.Recording, error) {
 	rec, err := convert.Parse(name, src)
+	if err == nil && rec.Invalid != nil {
+		return nil, rec.Invalid
+	}
 	if err == nil || cassettes.IsCassette(src) {
 		return rec, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,20 @@ func TestBar(t *testing.T) {
 	} {
 		if got := bar(c.done, c.size); got != c.want {
 			t.Errorf("bar(%d, %d) = %q, want %q", c.done, c.size, got, c.want)
+		}
+	}
+}
+
+// Bytes that are not UTF-8 would be replaced in a copy of the recording.
+func TestParseRecordingInvalid(t *testing.T) {
+	const text = `{"log":{"entries":[{"request":{"method":"GET","url":"http://a/"},"response":{"status":200,"content":{"text":"%s"}}}]}}`
+	for body, want := range map[string]string{
+		"\xe9": "x:1: the byte 0xe9 at offset 109 is not UTF-8: convert the file to UTF-8",
+		"é":    "<nil>",
+	} {
+		_, err := ParseRecording("x", []byte(strings.Replace(text, "%s", body, 1)))
+		if got := fmt.Sprint(err); got != want {
+			t.Errorf("%q: got %q, want %q", body, got, want)
 		}
 	}
 }

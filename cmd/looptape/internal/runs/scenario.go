@@ -32,7 +32,8 @@ name of its first request, such as interaction-1.
 
 The first lines of the file list what a scenario cannot represent.
 
-Exit status: 0, or 2 if the run is not found or cannot be read.`,
+Exit status: 0, or 2 if the run is not found or cannot be read, or if a request
+to a model in a recording of HTTP cannot be read; it may be one of the run.`,
 		Example: "  looptape scenario from --run r7 --out r7.txtar failed.jsonl\n  looptape run r7.txtar",
 		Args:    cli.NeedArguments(1, "one file, or -"),
 	}
@@ -41,18 +42,19 @@ Exit status: 0, or 2 if the run is not found or cannot be read.`,
 	cli.OutputFlag(c, &to, "out", "output `file` (default: standard output)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		made, err := scenarioFrom(w, args[0], *run)
-		if err != nil {
+		if made == nil {
 			return err
 		}
-		return w.Output(to, func(out io.Writer) error {
+		return cmp.Or(w.Output(to, func(out io.Writer) error {
 			_, err := out.Write(made)
 			return err
-		})
+		}), err)
 	}
 	return c
 }
 
-// scenarioFrom creates a scenario from one run of a file.
+// scenarioFrom creates a scenario from one run of a file. The scenario is complete as far as the file can be read if it also
+// returns an error.
 func scenarioFrom(w *cli.World, name, run string) (made []byte, err error) {
 	err = open(w, name, func(src *importer.Source) error {
 		if src.Format.Name == "trace" {
@@ -60,18 +62,26 @@ func scenarioFrom(w *cli.World, name, run string) (made []byte, err error) {
 			return err
 		}
 		var names []string
+		var unread error // of the first interaction of no run, which may be one of this run
 		for r, err := range src.Conversations() {
 			names = append(names, r.Name)
-			if run == "" || r.Name == run {
-				if err != nil {
-					return err
-				}
-				if len(r.Unknown) > 0 {
-					return r.Unknown[0]
-				}
-				made, err = scenario.FromMessages(r.Name, r.Messages)
+			if src.Format.HTTP && err != nil && r.Messages == nil && r.Name != run {
+				unread = cmp.Or(unread, err)
+			}
+			switch {
+			case made != nil || run != "" && r.Name != run:
+				continue
+			case err != nil:
+				return err
+			case len(r.Unknown) > 0:
+				return r.Unknown[0]
+			}
+			if made, err = scenario.FromMessages(r.Name, r.Messages); err != nil || !src.Format.HTTP {
 				return err
 			}
+		}
+		if made != nil {
+			return unread
 		}
 		if names == nil {
 			return notFound(name, run)
