@@ -109,23 +109,25 @@ func TestAL80Flat(t *testing.T) {
 }
 
 // AL-106: the text of the layers with a tag or of all, with the parent or without, and with another
-// separator.
+// separator. Without the parent, a layer that is merged with the parent's has only its own content.
 func TestAL106Flat(t *testing.T) {
 	parent, child := new(layers.Registry), new(layers.Registry)
 	if err := errors.Join(
 		parent.Set(layers.Layer{Name: "P", Content: words("p"), Priority: 1, Tags: []string{"x"}}),
 		child.Set(layers.Layer{Name: "A", Content: words("a"), Priority: 2, Tags: []string{"x"}}),
 		child.Set(layers.Layer{Name: "B", Content: words("b"), Priority: 3}),
+		parent.Set(layers.Layer{Name: "M", Content: words("pm"), Priority: 4}),
+		child.Set(layers.Layer{Name: "M", Content: words("m"), Priority: 4, MergeParent: true}),
 		child.SetParent(parent),
 	); err != nil {
 		t.Fatal(err)
 	}
 	for want, view := range map[string]layers.View{
-		"p\n\na\n\nb": {},
-		"p\n\na":      {Tag: "x"},
-		"a\n\nb":      {OwnOnly: true},
-		"a":           {Tag: "x", OwnOnly: true},
-		"p | a | b":   {Separator: " | "},
+		"p\n\na\n\nb\n\npm\n\nm": {},
+		"p\n\na":                 {Tag: "x"},
+		"a\n\nb\n\nm":            {OwnOnly: true},
+		"a":                      {Tag: "x", OwnOnly: true},
+		"p | a | b | pm\n\nm":    {Separator: " | "},
 	} {
 		if got := child.Flat(view); got != want {
 			t.Errorf("%+v: got %q, want %q", view, got, want)

@@ -500,16 +500,22 @@ func TestAL57GuardrailFails(t *testing.T) {
 func TestAL110StepResponse(t *testing.T) {
 	first := calls("", "a")
 	first.Reasoning, first.Text, first.Usage = "hm", "let me see", llm.Usage{InputTokens: 10, OutputTokens: 5}
-	w := newWorld(t, first, says("x")).agent(agentloop.Config{})
+	second := says("x")
+	second.Usage = llm.Usage{InputTokens: 20, OutputTokens: 7}
+	w := newWorld(t, first, second).agent(agentloop.Config{})
 	want := []llm.Part{llm.Reasoning{Text: "hm"}, llm.Text{Text: "let me see"}, llm.ToolCall{ID: "a", Name: "a", Arguments: "{}"}}
+	var steps []agentloop.Response
 	w.hook = func(ev agentloop.Event) error {
-		if res, ok := ev.Data.(*agentloop.Response); ok && ev.Step == 0 {
-			same(t, "onStepComplete", want, res.Content)
-			same(t, "usage and finish reason", "{10 5 0 0 0} tool_use", fmt.Sprint(res.Usage, " ", res.FinishReason))
+		if res, ok := ev.Data.(*agentloop.Response); ok && ev.Name == agentloop.OnStepComplete {
+			steps = append(steps, *res)
 		}
 		return nil
 	}
 	w.stream("go", nil)
+	same(t, "onStepComplete", []agentloop.Response{
+		{Content: want, FinishReason: "tool_use", Usage: first.Usage},
+		{Content: []llm.Part{llm.Text{Text: "x"}}, FinishReason: llm.FinishStop, Usage: second.Usage},
+	}, steps)
 	entry := w.History().Entries()[1]
 	same(t, "the history", want, entry.Message.Parts)
 	same(t, "the usage in the history", first.Usage, entry.Meta.Usage)
