@@ -212,8 +212,8 @@ func TestRunResult(t *testing.T) {
 	}
 }
 
-// RA-63: the input is a list that follows the messages of the thread. An empty input is
-// an error.
+// RA-63: the input is a list that follows the messages of the thread. RA-35: an empty
+// input is an error, which the only event contains.
 func TestInput(t *testing.T) {
 	b := newBench(t, text("one"), text("two"))
 	a := b.agent(reactagent.Config{Memory: &reactagent.Memory{}})
@@ -295,7 +295,8 @@ func TestFailedRunsAreNotStored(t *testing.T) {
 	}
 }
 
-// RA-36: a run is completed after its thread is stored. It fails if the memory fails.
+// RA-36: a run is completed after its thread is stored. RA-35: it fails if the memory fails, and
+// its last event contains the error.
 func TestMemoryFails(t *testing.T) {
 	for _, c := range []struct {
 		memory *broken
