@@ -303,12 +303,15 @@ func TestGitShow(t *testing.T) {
 	}
 }
 
-// RA-79: the commits of the lines of a file.
+// RA-79: the commits of the lines of a file, also of lines that a commit only indents or moves.
 func TestGitBlame(t *testing.T) {
 	dir := repo(t)
-	write(t, dir, "a.txt", "one\n2\nthree\n")
+	moved := "a line with many letters and digits, so that git can find it elsewhere\n"
+	write(t, dir, "a.txt", "one\n2\nthree\n"+moved)
 	git(t, dir, "commit", "-qam", "the second commit")
-	write(t, dir, "a.txt", "one\n2\nthree\nfour\n")
+	write(t, dir, "a.txt", moved+"one\n2\n  three\n")
+	git(t, dir, "commit", "-qam", "the third commit")
+	write(t, dir, "a.txt", moved+"one\n2\n  three\nfour\n")
 	made := tools(t, &general.Config{Dir: dir})
 	got := call(t, made, "git_blame", args{"path": "a.txt"})
 	got = regexp.MustCompile(`(Not Committed Yet) .* `).ReplaceAllString(got, "$1 (now) ") // the date

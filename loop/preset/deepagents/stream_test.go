@@ -43,9 +43,17 @@ func TestStreamsDA37DA40(t *testing.T) {
 	first := calls("a")
 	first.Text, first.Reasoning = "one ", "hm"
 	for _, wait := range []bool{false, true} {
-		s := execute(t, nil, []loop.Tool{tool("a", "A")}, first, text("two"))
+		model := fake.NewModel(first, text("two"))
+		s, err := deepagents.Execute(t.Context(), agent("root", model, tool("a", "A")), loop.Prompt("go"), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if wait {
 			s.Consume(nil)
+			s.Consume(nil)
+			if got := len(model.Requests()); got != 2 {
+				t.Errorf("Consume returned after %d model calls, want 2: the end of the run", got)
+			}
 		}
 		for range 2 {
 			if got := slices.Collect(s.TextStream()); !slices.Equal(got, []string{"one ", "two"}) {
