@@ -84,5 +84,5 @@ func fails(t *testing.T, err error, parts ...string) {
 // listed compares rows with cmp, without unexported fields.
 var listed = cmp.Options{
 	cmp.Transformer("rows", func(r evals.Rows) []evals.Row { return slices.Collect(r.All()) }),
-	cmpopts.IgnoreUnexported(evals.Row{}),
+	cmpopts.IgnoreUnexported(evals.Result{}, evals.Row{}),
 }
