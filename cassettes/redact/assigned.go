@@ -342,7 +342,7 @@ func (n *nested) string() bool {
 		n.value(in.name, from, to)
 	case strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n"), ":"):
 		n.member = said
-	case isValueMember(n.member):
+	case isOneOf(valueMembers, n.member):
 		n.value(in.name, from, to)
 	}
 	return closed

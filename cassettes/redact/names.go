@@ -150,7 +150,7 @@ func (o *Rules) isSecret(p *place, text string) bool {
 	if p.kind == kindNumber && s < secretIfCode { // a count
 		s = secretNever
 	}
-	if p.at != nil && isValueMember(p.name) && p.at.named != "" {
+	if p.at != nil && isOneOf(valueMembers, p.name) && p.at.named != "" {
 		s = max(s, o.secrecy(p.kind, p.at.named))
 	}
 	if p.at != nil && p.at.isKey && slices.Contains(privateMembers, p.name) {

@@ -136,6 +136,9 @@ func TestNamesNextToValues(t *testing.T) {
 		`{"value":"` + v + `","color":"` + strings.Repeat("x", 1<<13):    true,
 		`{"kty":"oct","k":"` + v + `"}`:                                  false,
 		`{"d":"` + v + `","kty":"EC"}`:                                   false,
+		`{"kty":"RSA","oth":[{"d":"` + v + `"}]}`:                        false,
+		`{"jwk":{"kty":"EC"},"q":"` + v + `"}`:                           true,
+		`{"q":{"d":"` + v + `","in":{"kty":"EC"}}}`:                      true,
 		`{"keys":[{"kty":"RSA","dq":"` + v + `"}]}`:                      false,
 		`{"kty":"EC","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4"}`: true,
 		`{"k":"` + v + `","d":"` + v + `"}`:                              true,
@@ -154,6 +157,10 @@ func TestNamesNextToValues(t *testing.T) {
 		if got := string(out.Request.Body) == text; got != kept || found != nil {
 			t.Errorf("%s: got %s, %v", text, out.Request.Body, found)
 		}
+	}
+	other := `{"jwk":{"kty":"EC"},"x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4"}`
+	if (&Rules{}).FindSecrets(&recording.Interaction{Request: recording.Request{Body: []byte(other)}}) == nil {
+		t.Errorf("%s: nothing is found in a member next to a key", other)
 	}
 	x := &recording.Interaction{Request: recording.Request{URL: "https://a.example/token/" + v}}
 	if got := (&Rules{}).Redacted(x).Request.URL; strings.Contains(got, v) {

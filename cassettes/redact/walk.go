@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/base64"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -103,7 +104,7 @@ func (p *place) path() (path []string) {
 // member named value has the name of its parent.
 func (p *place) field() string {
 	name, f := p.name, p.at
-	if f != nil && f.name != "" && isValueMember(name) {
+	if f != nil && f.name != "" && isOneOf(valueMembers, name) {
 		name, f = f.name, f.up
 	}
 	for ; f != nil && f.kind == '['; f = f.up {
@@ -252,7 +253,7 @@ type node struct {
 
 	// named is the value of the member name or key. It names the member value.
 	named string
-	isKey bool // a private or symmetric key in JSON, or an object below one
+	isKey bool // a JSON Web Key, or an object below one
 
 	key   string  // the current member
 	count int     // the current element
@@ -270,13 +271,14 @@ func (n *node) child() string {
 
 // json visits the strings of valid JSON, long member names, and numbers that may be secret.
 func (w *walker) json(text string, p *place) string {
-	f, secret := w.node(node{up: p.at, name: p.name, isKey: strings.Contains(text, `"kty"`)}), isManifest(text)
+	f, secret := w.node(node{up: p.at, name: p.name}), isManifest(text)
+	hasKeys := strings.Contains(text, `"kty"`)
 	out := patch{text: text}
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '{', '[':
 			name := f.child()
-			f = w.node(node{up: f, name: name, kind: c, below: w.o.collectionOf(f, name), isKey: f.isKey})
+			f = w.node(node{up: f, name: name, kind: c, below: w.o.collectionOf(f, name), isKey: f.isKey || hasKeys && c == '{' && isWebKey(text[i:])})
 			if secret && slices.Contains(manifestData, name) {
 				f.below = max(f.below, secretIfLikely)
 			}
@@ -310,14 +312,17 @@ func (w *walker) json(text string, p *place) string {
 	return out.whole()
 }
 
-// Members of an object with a name and its value, such as a variable of an environment.
-func isNameMember(name string) bool {
-	return slices.ContainsFunc([]string{"name", "key", "k", "variable"}, func(s string) bool { return strings.EqualFold(name, s) })
-}
+// Members of an object with a name and its value, such as a variable of an environment. A label counts as the name if
+// no other member has it.
+var (
+	nameMembers  = []string{"name", "key", "k", "variable"}
+	labelMembers = []string{"header", "field", "label", "id", "type"}
+	valueMembers = []string{"value", "val", "v"}
+)
 
-// isLabelMember reports whether a member has the name of a value if no other member of the object has it.
-func isLabelMember(name string) bool {
-	return slices.ContainsFunc([]string{"header", "field", "label", "id", "type"}, func(s string) bool { return strings.EqualFold(name, s) })
+// isOneOf reports whether a name is in a list, in any case.
+func isOneOf(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(name, s) })
 }
 
 // isSecretHeader reports whether text is the name of a header with a secret, such as X-Api-Key.
@@ -326,37 +331,57 @@ func (o *Rules) isSecretHeader(text string) bool {
 		strings.EqualFold(text, "Authorization") || strings.EqualFold(text, "Cookie")
 }
 
-func isValueMember(name string) bool {
-	return slices.ContainsFunc([]string{"value", "val", "v"}, func(s string) bool { return strings.EqualFold(name, s) })
-}
-
 // findName sets named, if the current member is a value and the name follows it in the rest of the object.
 func (n *node) findName(rest string) {
-	if n.kind != '{' || !n.value || n.named != "" || !isValueMember(n.key) {
+	if n.kind != '{' || !n.value || n.named != "" || !isOneOf(valueMembers, n.key) {
 		return
 	}
 	const most = 4 << 10 // bytes, so that the time is linear
-	rest = rest[:min(len(rest), most)]
-	key, depth := "", 0
-	for i := 0; i < len(rest); i++ {
-		switch rest[i] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth < 0 {
-				return
+	for name, text := range texts(rest[:min(len(rest), most)]) {
+		if isOneOf(nameMembers, name) {
+			n.named = text
+			return
+		}
+	}
+}
+
+// isWebKey reports whether the object at the beginning of JSON is a JSON Web Key (RFC 7517).
+func isWebKey(text string) bool {
+	const most = 64 << 10 // bytes; certificates may precede the type
+	for name := range texts(text[1:min(len(text), most)]) {
+		if name == "kty" {
+			return true
+		}
+	}
+	return false
+}
+
+// texts yields the members that are strings in the rest of an object.
+func texts(rest string) iter.Seq2[string, string] {
+	return func(yield func(name, text string) bool) {
+		name, depth := "", 0
+		for i := 0; i < len(rest); i++ {
+			switch rest[i] {
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth < 0 {
+					return
+				}
+			case '"':
+				end := i + tape.StringEnd(rest[i:])
+				if depth > 0 {
+					i = end - 1
+					continue
+				}
+				said := unquoted(rest[i:end])
+				if strings.HasPrefix(strings.TrimLeft(rest[end:], " \t\r\n"), ":") {
+					name = said
+				} else if !yield(name, said) {
+					return
+				}
+				i = end - 1
 			}
-		case '"':
-			end := i + tape.StringEnd(rest[i:])
-			switch said := unquoted(rest[i:end]); {
-			case depth > 0:
-			case strings.HasPrefix(strings.TrimLeft(rest[end:], " \t\r\n"), ":"):
-				key = said
-			case isNameMember(key):
-				n.named = said
-				return
-			}
-			i = end - 1
 		}
 	}
 }
@@ -370,7 +395,7 @@ func (w *walker) string(f *node, text string) string {
 		}
 		return w.leaf(place{kind: kindName, at: f}, text)
 	}
-	if isNameMember(f.key) || f.named == "" && isLabelMember(f.key) {
+	if isOneOf(nameMembers, f.key) || f.named == "" && isOneOf(labelMembers, f.key) {
 		f.named = text
 	}
 	out := w.text(place{kind: kindBody, name: f.child(), at: f}, text)
