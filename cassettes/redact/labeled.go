@@ -85,7 +85,7 @@ var labels = []struct {
 	{[]string{"</"}, "", regexp.MustCompile(`<[\w:.-]+\s[^<>]*?\b(?:name|key|id)\s*=\s*\\*["']([\w.-]+)\\*["'][^<>]*>\s*(?:<value>)?([^<>\s]+)\s*</`)},
 	{[]string{"<![CDATA["}, "", regexp.MustCompile(`<([\w.:-]+)[^<>]*>\s*<!\[CDATA\[\s*([^\]\s]+)`)},
 	{[]string{"</"}, "", regexp.MustCompile(`>\s*([A-Za-z][\w -]{1,40}):?\s*</(?:b|strong|dt|label|span|key|em|th|td)>:?\s*(?:<(?:dd|td|code|span|string|b|pre|kbd)\b[^<>]*>\s*)*([^\s<>]+)`)},
-	{[]string{"</"}, "", regexp.MustCompile(`([A-Za-z][\w -]{1,40}):?\s*<(?:b|strong|code|em|kbd|tt|pre|span)>\s*([^\s<>]+)\s*</`)},
+	{[]string{"<b>", "<strong>", "<code>", "<em>", "<kbd>", "<tt>", "<pre>", "<span>"}, "", regexp.MustCompile(`([A-Za-z][\w -]{1,40}):?\s*<(?:b|strong|code|em|kbd|tt|pre|span)>\s*([^\s<>]+)\s*</`)},
 	{[]string{"PASSWORD", "password"}, "password", regexp.MustCompile(`(?i)\bset\s+password\s+for\s+\S+\s*=\s*(?:password\()?\\*["']([^\s"'\\]+)`)},
 	// Code with types: let api_key: &str = "VALUE", var apiKey string = "VALUE".
 	{[]string{` = "`, ` = '`, ` = \"`, " = `"}, "", regexp.MustCompile("([A-Za-z_]\\w*)(?:\\??:\\s*[&'\\w<>\\[\\]|]{1,30}| string)\\s*=\\s*\\\\*[\"'`]([^\"'`\\\\\n]+)")},

@@ -42,10 +42,10 @@ func (o *Rules) isNamedWord(text string, at int, word string) bool {
 	case isCode(word):
 		line, joined := withoutJoiner(lineOf(before))
 		return joined && o.secrecy(kindBody, lastWords(line)) == secretIfCode
-	case len(word) < match.MinSecret || isOperand(word) || isLabel(word):
+	case len(word) < match.MinSecret || isOperand(word):
 		return false
 	}
-	return (looksRandom(word) || isStrong(word) || isScrambled(word)) && o.namesWord(before, len(word) >= minUnjoined)
+	return (looksRandom(word) || isStrong(word) || isScrambled(word)) && !isLabel(word) && o.namesWord(before, len(word) >= minUnjoined)
 }
 
 // isOperand reports whether a word is part of code: a type with an operator, or a number.
