@@ -60,14 +60,6 @@ func (f fields) get(name string) json.RawMessage {
 	return nil
 }
 
-// decoded is what a reader has decoded of a record before it is added to a run.
-type decoded struct {
-	messages []llm.Message
-	invalid  *jsonio.SyntaxError
-	unread   string          // what the messages do not have of the record; empty if nothing
-	data     json.RawMessage // without the messages
-}
-
 // all returns the members for many lookups.
 func (f fields) all() map[string]json.RawMessage {
 	all := make(map[string]json.RawMessage, len(f))
@@ -75,6 +67,14 @@ func (f fields) all() map[string]json.RawMessage {
 		all[one.name] = one.value
 	}
 	return all
+}
+
+// decoded is what a reader has decoded of a record before it is added to a run.
+type decoded struct {
+	messages []llm.Message
+	invalid  *jsonio.SyntaxError
+	unread   string          // what the messages do not have of the record; empty if nothing
+	data     json.RawMessage // without the messages
 }
 
 func newRecord(raw json.RawMessage, line int, path string) record {
