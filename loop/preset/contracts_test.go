@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"iter"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -133,20 +131,8 @@ func (p *playback) runAgent(ctx context.Context, a *reactagent.Agent, err error)
 // the options that Fill sets.
 func TestContractsOfEntryPoints(t *testing.T) {
 	for contract, entries := range contractEntryPoints {
-		files, err := filepath.Glob("../../testdata/contracts/" + contract + "-*.txtar")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no scenarios of %s: %v", contract, err)
-		}
-		for _, path := range files {
-			t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-				src, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				f, err := scenario.Parse(path, src)
-				if err != nil {
-					t.Fatal(err)
-				}
+		for id, f := range scenariosOf(t, contract) {
+			t.Run(id, func(t *testing.T) {
 				for _, e := range entries {
 					playContract(t, f, e)
 				}

@@ -3,6 +3,7 @@ package preset_test
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,23 +115,35 @@ func (g *golden) check(t *testing.T, entry string, parts []any, streams bool) {
 	}
 }
 
-// goldens returns the scenarios of a contract, with the parts of their runs.
-func goldens(t *testing.T, contract string) (list []*golden) {
+// scenariosOf yields the scenarios of a contract by their names.
+func scenariosOf(t *testing.T, contract string) iter.Seq2[string, *scenario.File] {
 	t.Helper()
 	files, err := filepath.Glob("../../testdata/contracts/" + contract + "-*.txtar")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("got %d scenarios, %v", len(files), err)
+		t.Fatalf("got %d scenarios of %s, %v", len(files), contract, err)
 	}
-	for _, path := range files {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	return func(yield func(string, *scenario.File) bool) {
+		for _, path := range files {
+			src, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := scenario.Parse(path, src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(strings.TrimSuffix(filepath.Base(path), ".txtar"), f) {
+				return
+			}
 		}
-		f, err := scenario.Parse(path, src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g := &golden{File: f, id: strings.TrimSuffix(filepath.Base(path), ".txtar")}
+	}
+}
+
+// goldens returns the scenarios of a contract, with the parts of their runs.
+func goldens(t *testing.T, contract string) (list []*golden) {
+	t.Helper()
+	for id, f := range scenariosOf(t, contract) {
+		g := &golden{File: f, id: id}
 		o, err := scenario.Run(t.Context(), f.Script, nil)
 		if err != nil {
 			t.Fatal(err)

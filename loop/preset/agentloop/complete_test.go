@@ -219,14 +219,14 @@ func TestHistoryMeta(t *testing.T) {
 
 // hanging returns a model that sends text and blocks until it is stopped. If it honors
 // its context, it fails then. Otherwise it sends the rest, with a call if call is set.
-func hanging(w *world, heeds, call bool) llm.Model {
+func hanging(w *world, honors, call bool) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
 			if !yield(llm.TextDelta{Text: "half"}, nil) {
 				return
 			}
 			w.Stop()
-			if heeds && ctx.Err() != nil {
+			if honors && ctx.Err() != nil {
 				yield(nil, context.Cause(ctx))
 				return
 			}
@@ -243,12 +243,12 @@ func hanging(w *world, heeds, call bool) llm.Model {
 // client.
 func TestAL25AL19StopInTheModel(t *testing.T) {
 	for name, c := range map[string]struct {
-		heeds  bool
+		honors bool
 		call   bool
 		signal context.Context
 		want   string
 	}{
-		"heeds":          {true, false, nil, `stopped "" history user/1`},
+		"honors":         {true, false, nil, `stopped "" history user/1`},
 		"ignores":        {false, true, nil, `stopped "half done" history user/1 assistant/3 tool/1`},
 		"ignores, ended": {false, false, nil, `done "half done" history user/1 assistant/1`},
 		"signal":         {true, true, t.Context(), `stopped "half done" history user/1 assistant/3 tool/1`},
@@ -258,7 +258,7 @@ func TestAL25AL19StopInTheModel(t *testing.T) {
 				w := newWorld(t, calls("", "a"))
 				var cfg agentloop.Config
 				w.dress(&cfg)
-				hangs, want := hanging(w, c.heeds, c.call), c.want
+				hangs, want := hanging(w, c.honors, c.call), c.want
 				if later {
 					want = strings.Replace(want, "history user/1", "history user/1 assistant/1 tool/1", 1)
 				}
