@@ -447,7 +447,7 @@ func TestTellingNames(t *testing.T) {
 		"passphrase", "passcode", "user password", "password hash", "pwd", "otp", "otp code", "credential", "credentials", "session token", "session secret", "cookie",
 		"auth", "auth code", "basic auth", "authorization", "webhook signature", "api key", "apikey", "private key", "signing key", "encryption key", "access key", "master key",
 		"license key", "account key", "service account key", "connection string", "jwt", "bearer", "recovery code", "backup code", "pin code", "user pin",
-		"pw", "wifi psk", "dbpass", "one time code", "sign key", "userpwd", "csrf", "privkey",
+		"pw", "wifi psk", "dbpass", "auth string", "conn str", "private key pem", "wifi key", "pin number", "admin pw", "github pat", "one time code", "sign key", "userpwd", "csrf", "privkey",
 	} {
 		for i, name := range notations(strings.Fields(words)...) {
 			value := values[(all+i)%len(values)]

@@ -78,7 +78,8 @@ const (
 	secretNever     secrecy = iota
 	secretIfSession         // only if the value looks random, and is no UUID or hash
 	secretIfRandom          // only if the value looks random
-	secretIfStrong          // the same, or a password with signs
+	secretIfKey             // the same, or if the value can be a secret and is no pattern or word of a language
+	secretIfStrong          // only if the value looks random, or is a password with signs
 	secretIfLikely          // only if the value can be a secret
 	secretIfCode            // the same, or a number
 	secretAlways
@@ -93,6 +94,8 @@ func (s secrecy) covers(value string) bool {
 		return looksRandom(value) && !hexDash.all(value)
 	case secretIfRandom:
 		return looksRandom(value)
+	case secretIfKey:
+		return looksRandom(value) || isLikely(value) && !strings.ContainsFunc(value, func(r rune) bool { return r > '~' || strings.ContainsRune("*?^", r) })
 	case secretIfStrong:
 		return isStrong(value) || looksRandom(value) || isBasic(value)
 	case secretIfLikely:

@@ -8,7 +8,7 @@ import (
 // A name is telling if it contains a word for a secret. What its values look like decides.
 
 // stems occur in every telling name, in lower case without - and _, by their first byte.
-var stems = stemsOf("pass", "pwd", "pin", "secret", "sess", "signature", "token", "key", "auth", "cred", "cookie", "code", "cvv", "cvc", "connectionstring", "otp", "jwt", "bearer", "mfa", "dsn", "pw", "psk", "csrf", "xsrf")
+var stems = stemsOf("pass", "pwd", "pin", "secret", "sess", "signature", "token", "key", "auth", "cred", "cookie", "code", "cvv", "cvc", "conn", "otp", "jwt", "bearer", "mfa", "dsn", "pw", "psk", "csrf", "xsrf", "sk", "pat", "tkn", "pswd", "pword", "puk")
 
 func stemsOf(words ...string) *[256][]string {
 	var by [256][]string
@@ -33,53 +33,34 @@ func hasStem(plain string) bool {
 // Words of names, in lower case.
 var (
 	passwordWords = []string{"password", "passwords", "passwd", "passphrase", "passcode", "pwd", "pass", "secret", "secrets", "credential", "credentials", "creds", "cookie", "cookies", "authorization", "bearer", "jwt", "apikey", "apikeys", "token", "auth", "dsn", "pw", "psk", "csrf", "xsrf"}
-	pinWords      = []string{"pin", "otp", "totp", "cvv", "cvc", "mfa"}
+	pinWords      = []string{"pin", "otp", "totp", "cvv", "cvc", "mfa", "puk"}
 	// Before the word key.
-	keyOwners = []string{"api", "app", "application", "access", "private", "sign", "signing", "signature", "encryption", "encrypt", "master", "license", "account", "storage", "subscription", "auth", "ssh", "gpg", "pgp", "deploy", "webhook", "service", "shared", "client", "consumer", "integration", "admin", "root", "host", "functions", "hmac", "aes", "rsa", "symmetric", "server", "ingest", "jwt", "session"}
+	keyOwners = []string{"api", "app", "application", "access", "private", "sign", "signing", "signature", "encryption", "encrypt", "master", "license", "account", "storage", "subscription", "auth", "ssh", "gpg", "pgp", "deploy", "webhook", "service", "shared", "client", "consumer", "integration", "admin", "root", "host", "functions", "hmac", "aes", "rsa", "symmetric", "server", "ingest", "jwt", "session", "sas", "wifi", "wpa", "wep", "tls", "ssl", "decryption", "decrypt", "product", "serial", "activation", "unseal", "recovery", "preshared"}
+	// After the word key.
+	keyKinds = []string{"api", "private", "signing", "encryption", "master", "license", "hmac", "aes"}
 	// Before the word code.
-	codeOwners = []string{"recovery", "backup", "auth", "authorization", "verification", "device", "time", "sms", "login", "security", "access", "otp", "pin"}
+	codeOwners = []string{"recovery", "backup", "auth", "authorization", "verification", "device", "time", "sms", "login", "security", "access", "otp", "pin", "unlock", "activation", "reset", "factor", "mfa", "totp"}
 	// The last word of a name that describes a secret, and is none.
 	describing = []string{
 		"count", "counts", "limit", "limits", "type", "types", "usage", "usages", "length", "len", "size", "id", "ids", "name", "names", "url", "urls", "uri", "endpoint", "expires", "expiry",
 		"exp", "ttl", "at", "in", "details", "detail", "ratio", "rate", "budget", "status", "state", "enabled", "required", "policy", "method", "methods", "mode", "format", "algorithm", "hint", "help",
 		"label", "field", "fields", "path", "file", "index", "position", "offset", "start", "end", "window", "price", "cost", "per", "max", "min", "total", "remaining", "version", "created",
-		"updated", "number", "logprob", "logprobs", "prob", "reason", "provider", "scheme", "scope", "scopes", "schema", "domain", "error", "message", "description", "title", "strength", "fingerprint",
+		"updated", "number", "logprob", "logprobs", "prob", "reason", "provider", "scheme", "scope", "scopes", "schema", "domain", "error", "message", "description", "title", "strength", "fingerprint", "source", "ref", "refs", "consent", "changed",
 	}
 	// The word before token or key in a name that is exempt.
 	harmlessOwners = []string{
 		"page", "next", "continuation", "sync", "cursor", "per", "prompt", "completion", "output", "input", "max", "min", "stop", "special", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "first", "last",
-		"previous", "turn", "thinking", "reasoning", "cached", "text", "audio", "image", "resume", "logprob", "top",
+		"previous", "turn", "thinking", "reasoning", "cached", "text", "audio", "image", "resume", "logprob", "top", "progress", "gpio", "led", "pwm",
 		"public", "publishable", "primary", "foreign", "sort", "partition", "cache", "idempotency", "object", "group", "row", "thought",
 	}
+	// The word before sk or pat in names of sort keys, of texts in Slovak and of patterns.
+	notVendors = []string{"gsi", "lsi", "lang", "language", "locale", "text"}
 	// Names that a protocol gives to other data.
 	exempt = []string{
 		"maxtokens", "prompttokens", "completiontokens", "totaltokens", "tokencount", "tokens", "finishreason", "stopsequence", "signature", "thoughtsignature", "signaturedelta", "promptcachekey",
-		"safetyidentifier", "xauthtype", "wwwauthenticate", "idempotencykey", "surrogatekey", "secwebsocketkey", "publickeypins", "accesscontrolallowcredentials", "cachekey", "code", "key", "session",
+		"safetyidentifier", "xauthtype", "wwwauthenticate", "idempotencykey", "surrogatekey", "secwebsocketkey", "publickeypins", "accesscontrolallowcredentials", "cachekey", "timecode", "timecodes", "passthrough", "keysignature", "timesignature", "code", "key", "session",
 	}
 )
-
-// nameWords returns the words of a name in lower case: those of api_key, X-Api-Key, apiKey, APIKey and
-// apiKey2 are api and key.
-func nameWords(name string) (words []string) {
-	from := 0
-	cut := func(to int) {
-		if to > from {
-			words = append(words, strings.ToLower(withoutNumber(name[from:to])))
-		}
-		from = to
-	}
-	for i := range len(name) {
-		switch c := name[i]; {
-		case !alnum[c]:
-			cut(i)
-			from = i + 1
-		case i > 0 && isUpper(c) && (!isUpper(name[i-1]) || i+1 < len(name) && 'a' <= name[i+1] && name[i+1] <= 'z'):
-			cut(i)
-		}
-	}
-	cut(len(name))
-	return words
-}
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
@@ -95,24 +76,28 @@ func tellingSecrecy(name, plain string) secrecy {
 		return secretNever
 	}
 	words := nameWords(name)
-	if len(words) == 0 || isDescribing(name) && !slices.Contains(words, "session") {
+	if describes(words) && !slices.Contains(words, "session") {
 		return secretNever
 	}
 	found := secretNever
-	for i, w := range words {
-		before := ""
-		if i > 0 {
-			before = words[i-1]
-		}
+	before := ""
+	for _, w := range words {
 		found = max(found, wordSecrecy(before, w))
+		before = w
 	}
 	return found
 }
 
 // isDescribing reports whether the last word of a name describes a secret, and is none.
-func isDescribing(name string) bool {
-	words := nameWords(name)
-	return len(words) > 0 && slices.Contains(describing, words[len(words)-1])
+func isDescribing(name string) bool { return describes(nameWords(name)) }
+
+// describes reports the same for the words of a name. The number of a PIN is the PIN.
+func describes(words []string) bool {
+	last := len(words) - 1
+	if last > 0 && words[last] == "number" && slices.Contains(pinWords, words[last-1]) {
+		return false
+	}
+	return last >= 0 && slices.Contains(describing, words[last])
 }
 
 // collections are the names of arrays and objects whose texts are secrets, with the least secrecy of
@@ -144,7 +129,9 @@ func wordSecrecy(before, w string) secrecy {
 		return secretNever
 	case w == "token" && before == "", w == "auth" && before == "":
 		return secretIfStrong
-	case slices.Contains(passwordWords, w), w == "tokens" && slices.Contains(keyOwners, before), w == "string" && before == "connection", w == "signature" && before != "":
+	case slices.Contains(passwordWords, w), w == "tokens" && slices.Contains(keyOwners, before), w == "string" && (before == "connection" || before == "auth"), w == "signature" && before != "":
+		return secretIfLikely
+	case before == "key" && slices.Contains(keyKinds, w):
 		return secretIfLikely
 	case (w == "key" || w == "keys") && (slices.Contains(keyOwners, before) || slices.Contains(passwordWords, before)), w == "signature":
 		return secretIfLikely
@@ -152,17 +139,22 @@ func wordSecrecy(before, w string) secrecy {
 		return secretIfCode
 	case w == "session", w == "sessionid", w == "sessid":
 		return secretIfSession
-	case w == "key" && before != "":
+	case (w == "sk" || w == "pat") && before != "" && !slices.Contains(notVendors, before) && !slices.Contains(describing, before):
+		return secretIfKey
+	case w == "key" && before != "", w == "sk", w == "pat":
 		return secretIfRandom
 	}
 	return joinedSecrecy(w)
 }
 
-// joinedWords end names whose words are not separated.
-var joinedWords = []string{"password", "passwd", "passphrase", "passcode", "pwd", "dbpass", "userpass", "rootpass", "adminpass", "mysqlpass", "ftppass", "smtppass", "sshpass", "wifipass", "secret", "token", "credential", "credentials", "cookie", "apikey", "privkey", "privatekey", "secretkey", "signingkey", "accesskey", "masterkey", "licensekey", "accountkey", "encryptionkey", "connectionstring"}
+// joinedEnds end names whose words are not separated.
+var joinedEnds = []string{"password", "passwd", "passphrase", "passcode", "pwd", "pass", "psk", "secret", "token", "credential", "credentials", "cookie", "apikey", "privkey", "privatekey", "secretkey", "signingkey", "accesskey", "masterkey", "licensekey", "accountkey", "encryptionkey", "connectionstring"}
+
+// otherPasses end with pass, and are no passwords.
+var otherPasses = []string{"bypass", "compass", "encompass", "overpass", "surpass", "trespass", "underpass"}
 
 func joinedSecrecy(word string) secrecy {
-	if slices.ContainsFunc(joinedWords, func(end string) bool { return strings.HasSuffix(word, end) }) {
+	if slices.ContainsFunc(joinedEnds, func(end string) bool { return strings.HasSuffix(word, end) }) && !slices.Contains(otherPasses, word) {
 		return secretIfLikely
 	}
 	if strings.HasSuffix(word, "sessionid") || strings.HasSuffix(word, "sessid") {
