@@ -299,6 +299,49 @@ func TestFaultsOfEvents(t *testing.T) {
 	}
 }
 
+// An event, a choice or a delta with none but members that its protocol does not have is listed. Positions, data about the
+// service, padding and empty values are no content.
+func TestOtherMembersOfEvents(t *testing.T) {
+	const lost, novel = `"novel":{"value":"lost"}`, `without a member that is read; it has "novel"`
+	for name, c := range map[string]struct{ protocol, event, want string }{
+		"Chat: an event":                {"openai-chat", `{` + lost + `}`, "an event " + novel},
+		"Chat: with an id":              {"openai-chat", `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","system_fingerprint":"f","choices":[],` + lost + `}`, "an event " + novel},
+		"Chat: next to a usage":         {"openai-chat", `{"choices":[],"usage":{"prompt_tokens":51},` + lost + `}`, ""},
+		"Chat: a choice":                {"openai-chat", `{"choices":[{"index":0,"delta":{},"logprobs":null,` + lost + `}]}`, `choices[0] has no member that is read, and has "novel"`},
+		"Chat: a delta":                 {"openai-chat", `{"choices":[{"index":0,"delta":{"role":"assistant","content":"","novel":"lost"}}]}`, "a delta " + novel},
+		"Chat: next to a text":          {"openai-chat", `{"choices":[{"index":0,"delta":{"content":"txt","novel":"x"}}]}`, ""},
+		"Chat: a number":                {"openai-chat", `{"choices":[{"index":0,"delta":{"content":"","novel":7}}],"novel":7}`, ""},
+		"Chat: filters of the prompt":   {"openai-chat", `{"choices":[],"created":0,"id":"","model":"","object":"","prompt_filter_results":[{"prompt_index":0,"content_filter_results":{"hate":{"filtered":false,"severity":"safe"}}}]}`, ""},
+		"Chat: filters of the response": {"openai-chat", `{"choices":[{"content_filter_offsets":{"check_offset":1},"content_filter_results":{"hate":{"filtered":false}},"finish_reason":null,"index":0}],"created":0,"id":"","model":"","object":""}`, ""},
+		"Chat: padding":                 {"openai-chat", `{"id":"c","object":"chat.completion.chunk","choices":[],"obfuscation":"x","p":"abc"}`, ""},
+		"Chat: nothing":                 {"openai-chat", `{}`, ""},
+		"Chat: a ping":                  {"openai-chat", `{"type":"ping","cost":"0"}`, ""},
+		"Chat: progress":                {"openai-chat", `{"choices":[],"prompt_progress":{"total":9,"processed":3}}`, ""},
+		"Gemini: an event":              {"gemini", `{"responseId":"r","modelVersion":"m","novel":["lost"]}`, "an event " + novel},
+		"Gemini: a candidate":           {"gemini", `{"candidates":[{"index":0,` + lost + `}]}`, `candidates[0] has no member that is read, and has "novel"`},
+		"Gemini: sources":               {"gemini", `{"candidates":[{"index":0,"groundingMetadata":{"webSearchQueries":["q"]},"urlContextMetadata":{"urlMetadata":[]}}]}`, ""},
+		"Gemini: usage":                 {"gemini", `{"usageMetadata":{"promptTokenCount":51},"modelVersion":"m"}`, ""},
+		"Anthropic: an event":           {"anthropic-messages", `{"type":"ping",` + lost + `}`, "an event " + novel},
+		"Anthropic: a message_delta":    {"anthropic-messages", `{"type":"message_delta",` + lost + `}`, "an event " + novel},
+		"Anthropic: a delta":            {"anthropic-messages", `{"type":"message_delta","delta":{` + lost + `}}`, `delta has no member that is read, and has "novel"`},
+		"Anthropic: a container":        {"anthropic-messages", `{"type":"message_delta","delta":{"stop_reason":null,"stop_sequence":null,"container":{"id":"x"}},"context_management":{"applied_edits":[]}}`, ""},
+		"Anthropic: a ping with a cost": {"anthropic-messages", `{"type":"ping","cost":"0.1"}`, ""},
+		"Responses: without a type":     {"openai-responses", `{` + lost + `}`, "an event " + novel},
+		"Responses: an unknown type":    {"openai-responses", `{"type":"response.song.done","output_index":0,` + lost + `}`, "an event " + novel},
+		"Responses: a part":             {"openai-responses", `{"type":"response.content_part.added","output_index":0,"content_index":0,` + lost + `}`, "an event " + novel},
+		"Responses: a search":           {"openai-responses", `{"type":"response.web_search_call.searching","output_index":0,"item_id":"w","sequence_number":3}`, ""},
+		"Responses: a picture":          {"openai-responses", `{"type":"response.image_generation_call.partial_image","output_index":0,"item_id":"g","partial_image_index":0,"partial_image_b64":"eA==","size":"1024x1024","quality":"high"}`, ""},
+		"Responses: still alive":        {"openai-responses", `{"type":"keepalive","sequence_number":3}`, ""},
+		"Converse: metadata":            {"bedrock-converse", `{"metadata":{"p":"abc",` + lost + `}}`, "an event " + novel},
+		"Converse: metrics":             {"bedrock-converse", `{"metadata":{"metrics":{"latencyMs":9},"p":"abc"}}`, ""},
+		"Cohere: the end of a content":  {"cohere-chat", `{"type":"content-end","index":0,` + lost + `}`, "an event " + novel},
+		"Cohere: a debug event":         {"cohere-chat", `{"type":"debug","prompt":"the prompt"}`, ""},
+	} {
+		first, rest, _ := strings.Cut(typeSamples[c.protocol].stream, "\n")
+		isReported(t, name, first+"\n"+c.event+"\n"+rest, c.want)
+	}
+}
+
 // An event after the one at which the codec stops is listed if it has content. Servers repeat the end, and send pings.
 func TestEventsAfterTheEnd(t *testing.T) {
 	const after = "after its end, which is not read"

@@ -198,11 +198,13 @@ func readChoices(data json.RawMessage) (c choices, ok bool) {
 
 // unreadMessage adds what a message of Chat Completions has, and reports whether it has calls of an unknown kind.
 func unreadMessage(c choices, add func(format string, args ...any)) (unknownCalls bool) {
+	found := false
 	content := func() string { return tree.String(tree.Member(c.message, "content")) }
 	for name, value := range tree.Members(c.message) {
 		switch {
 		case message.IsTextMember(name, value, content):
 			add("the message has text that is not read, as %q", name)
+			found = true
 		case name == "content" && value[0] == '[':
 			for _, part := range tree.Elements(value) {
 				if kind := tree.Scalar(part, "type"); !slices.Contains([]string{"text", "thinking", "refusal"}, kind) {
@@ -228,7 +230,11 @@ func unreadMessage(c choices, add func(format string, args ...any)) (unknownCall
 			}
 		case name != "function_call" && message.IsToolMember(name, value), message.IsArguments(name, value):
 			add("the message has the unknown member %q", name)
+			found = true
 		}
+	}
+	if c.isDelta && !found {
+		unreadDelta(c.message, add)
 	}
 	return unknownCalls
 }

@@ -118,7 +118,7 @@ func unreadEvents(protocol string, text []byte, read func(json.RawMessage) (choi
 			}
 			c, ok := read(ev.Data)
 			if ok && c.n == 0 {
-				unreadEvent(ev.Data, add)
+				unreadEvent(protocol, ev.Data, add)
 			}
 			last.set(ev.Data, c)
 		}
@@ -153,20 +153,6 @@ func (a *aroundContent) equals(data json.RawMessage) bool {
 		return false
 	}
 	return string(text[jsonio.ValueLength(jsonio.View(text)):]) == string(a.after)
-}
-
-// unreadEvent adds the content of an event that has no alternative. An error is reported as such.
-func unreadEvent(data json.RawMessage, add func(format string, args ...any)) {
-	if tree.First(data, "error", "code", "errorType") != nil || tree.Scalar(data, "object") == "error" {
-		return
-	}
-	nothing := func() string { return "" }
-	for name, value := range tree.Members(data) {
-		isContent := (name == "content" || name == "delta") && !message.IsEmpty(value)
-		if isContent || message.IsTextMember(name, value, nothing) || message.IsToolMember(name, value) {
-			add("the stream has an event with data that is not read, as %q", name)
-		}
-	}
 }
 
 // anthropicEvents are the kinds of events of the Messages API.
@@ -235,12 +221,15 @@ func (b *anthropicBlocks) add(kind string, data json.RawMessage, add func(format
 			one.end(add)
 		}
 		delete(b.open, index)
+		unreadMembers("anthropic-messages", data, add)
 	case blockDelta:
 		b.delta(index, tree.Member(data, "delta"), add)
 	default:
 		isUnknown := kind != "" && !slices.Contains(anthropicEvents, kind)
 		if isUnknown || kind == "" && jsonio.ValidSyntax(data) && !message.IsEmpty(data) {
 			add("the stream has an event of the unknown kind %q", kind)
+		} else {
+			unreadMembers("anthropic-messages", data, add)
 		}
 	}
 }
@@ -287,7 +276,8 @@ func (b *anthropicBlock) end(add func(format string, args ...any)) {
 	}
 }
 
-// unreadConverse adds a delta without content, and one of a call that has not begun. Calls has the indexes of those that have.
+// unreadConverse adds a delta without content, one of a call that has not begun, and an event with other members only.
+// Calls has the indexes of the calls that have begun.
 func unreadConverse(name string, data json.RawMessage, calls map[string]bool, add func(format string, args ...any)) {
 	index, delta := tree.String(data, "contentBlockIndex"), tree.Member(data, "delta")
 	switch {
@@ -297,6 +287,8 @@ func unreadConverse(name string, data json.RawMessage, calls map[string]bool, ad
 		add("the stream has a delta without content, at the index %s", index)
 	case name == "contentBlockDelta" && tree.Member(delta, "toolUse") != nil && !calls[index]:
 		add("the stream has a delta of a call that belongs to no contentBlockStart, at the index %s", index)
+	case slices.Contains([]string{"messageStart", "contentBlockStop", "messageStop", "metadata"}, name):
+		unreadMembers("bedrock-converse", data, add)
 	}
 }
 
@@ -317,6 +309,8 @@ func unreadCohere(kind string, data json.RawMessage, block string, add func(form
 		if tree.Member(content, block) == nil {
 			add("the stream has a %s without the member %q of its content", kind, block)
 		}
+	case "message-start", "content-end", "tool-call-end", "citation-end":
+		unreadMembers("cohere-chat", data, add)
 	}
 	return block
 }
@@ -347,11 +341,13 @@ func (r *responseItems) add(kind string, data json.RawMessage, add func(format s
 		})
 	case isRead && strings.HasSuffix(kind, ".delta") && len(r.begun) > 0 && !r.begun[index]:
 		add("the stream has a %s of the item %s, which has not begun", kind, index)
-	case isRead || kind == "error" || tree.Member(data, "response") != nil:
+	case isRead && strings.HasSuffix(kind, ".delta") || kind == "error": // its shape is checked
+	case isRead || tree.Member(data, "response") != nil:
+		unreadMembers("openai-responses", data, add)
 	case delta != "":
 		r.others[key] = append(r.others[key], delta...)
 	case r.others[strings.TrimSuffix(kind, ".done")+".delta "+index] == nil:
-		unreadEvent(data, add)
+		unreadEvent("openai-responses", data, add)
 	}
 }
 

@@ -3,6 +3,7 @@
 package shape
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -257,11 +258,14 @@ func (w *walker) object(o object) {
 			}
 			continue
 		}
-		if _, ok := shape.(must); ok {
-			needed = append(needed, name)
-		}
-		if _, isAbout := shape.(about); !isAbout {
+		switch shape.(type) {
+		case must:
+			needed, read = append(needed, name), true
+		case some: // null is reported
 			read = true
+		case about:
+		default:
+			read = read || !w.atEmpty()
 		}
 		w.path[last].name = name
 		w.value(shape)
@@ -280,6 +284,22 @@ func (w *walker) object(o object) {
 	} else if !read {
 		w.others(o, others)
 	}
+}
+
+// atEmpty reports whether the next value is null, or an empty string, list or object.
+func (w *walker) atEmpty() bool {
+	c := w.d.Peek() // which skips space
+	switch rest := w.text[w.d.Offset():]; c {
+	case 'n':
+		return true
+	case '"':
+		return bytes.HasPrefix(rest, []byte(`""`))
+	case '[':
+		return bytes.HasPrefix(rest, []byte("[]"))
+	case '{':
+		return bytes.HasPrefix(rest, []byte("{}"))
+	}
+	return false
 }
 
 // missing returns the members that an object needs and that are not among those that came.

@@ -38,7 +38,7 @@ var events = map[string]map[string]any{
 		"content_block_start": object{"index": must{count}, "content_block": either{anthropicBlock, nil}, open: nil},
 		"content_block_delta": object{"index": must{count}, "delta": object{"type": text, open: nil}, open: nil}, // package body looks at the others
 		"content_block_stop":  object{"index": must{count}, open: nil},
-		"message_delta":       object{"delta": object{"stop_reason": text, open: nil}, "usage": usage, open: nil},
+		"message_delta":       object{"delta": object{"stop_reason": text, "stop_sequence": about{nil}, "stop_details": about{nil}, "container": about{nil}}, "usage": usage, open: nil},
 	},
 	"openai-responses": {
 		"response.created":    object{"response": responsesShape, open: nil},
@@ -95,8 +95,9 @@ var (
 		"id": text, "object": nil, "created": nil, "model": text, "system_fingerprint": nil, "service_tier": nil,
 		"usage": usage, "x_groq": object{"usage": usage, open: nil}, open: nil,
 		"choices": list{object{
-			"index": count, "finish_reason": either{text, lastChoice}, "text": text, "delta": chatMessage, "message": chatMessage,
-			"usage": usage, "logprobs": nil, "stop_reason": nil, "native_finish_reason": nil, "content_filter_results": nil, "content_filter_offsets": nil,
+			"index": about{count}, "finish_reason": either{text, lastChoice}, "text": text, "delta": chatMessage, "message": chatMessage,
+			"usage": usage, "logprobs": about{nil}, "stop_reason": about{nil}, "native_finish_reason": about{nil}, "matched_stop": about{nil}, "token_ids": about{nil},
+			"content_filter_results": about{nil}, "content_filter_offsets": about{nil},
 		}},
 	}
 	chatMessage = object{
@@ -112,8 +113,9 @@ var (
 
 	geminiShape = object{
 		"candidates": list{object{
-			"content": object{"role": text, "parts": list{geminiPart}}, "index": count, "finishReason": label, "finishMessage": text,
-			"safetyRatings": nil, "groundingMetadata": nil, "citationMetadata": nil, "tokenCount": nil, "avgLogprobs": nil,
+			"content": object{"role": text, "parts": list{geminiPart}}, "index": about{count}, "finishReason": label, "finishMessage": about{text},
+			"safetyRatings": about{nil}, "groundingMetadata": about{nil}, "citationMetadata": about{nil}, "urlContextMetadata": about{nil},
+			"tokenCount": about{nil}, "avgLogprobs": about{nil}, "logprobsResult": about{nil},
 		}},
 		"usageMetadata": usage, "modelVersion": text, "responseId": text, open: nil,
 	}
