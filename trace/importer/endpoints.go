@@ -175,7 +175,7 @@ func seemsModelRequest(x *recording.Interaction, body []byte) bool {
 	if isOtherEndpoint(path) {
 		return false
 	}
-	if isContinued(object, answer) {
+	if isContinued(object, answer, x.Response.Status) {
 		return true
 	}
 	isModel := tree.Member(object, "model") != nil || strings.Contains(path, "/model") || strings.Contains(path, "llm") || strings.HasSuffix(path, "/generate") && hasWithin(answer, maxLevels, hasReply)

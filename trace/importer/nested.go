@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -91,15 +92,40 @@ func isMessage(object json.RawMessage) bool {
 
 // isContinued reports whether the body of a request has a conversation, and the response a text or calls that are not of
 // this conversation: a database may return the messages that it stores. The response to an operation of GraphQL may come
-// later.
-func isContinued(object json.RawMessage, answer []byte) bool {
+// later. A text that is not JSON counts unless it is an error.
+func isContinued(object json.RawMessage, answer []byte, status int) bool {
 	if tree.Scalar(object, "method") == "tools/call" { // of MCP
 		return false
 	}
 	if hasWithin(object, maxLevels, isConversation) {
-		return isGraphQL(object) || hasInBody(answer, hasReply) && !(hasInBody(answer, isConversation) && isRepeated(object, answer))
+		return isGraphQL(object) || status < http.StatusBadRequest && isPlainText(answer) || hasInBody(answer, hasReply) && !(hasInBody(answer, isConversation) && isRepeated(object, answer))
 	}
 	return isGraphQL(object) && hasWithin(tree.Member(object, "variables"), maxLevels, isMessage) && hasInBody(answer, hasReply)
+}
+
+// acknowledgments are the texts, in lower case, with which a service confirms that it received data, such as a log.
+var acknowledgments = set("ok", "okay", "accepted", "success", "created", "received", "logged", "queued", "done")
+
+// isPlainText reports whether a body, or an event or a line of it, is a text and not JSON, as a program sends that only
+// passes the text of a model on.
+func isPlainText(answer []byte) bool {
+	answer = bytes.TrimSpace(answer)
+	if jsonio.ValidSyntax(answer) || acknowledgments[strings.ToLower(strings.Trim(string(answer), "."))] {
+		return false
+	}
+	for line := range bytes.Lines(answer) {
+		name, data, isField := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
+		switch {
+		case isField && slices.Contains([]string{"", "event", "id", "retry"}, string(name)): // of an event
+			continue
+		case !isField || string(name) != "data":
+			data = line
+		}
+		if data = bytes.TrimSpace(data); len(data) > 0 && !jsonio.ValidSyntax(data) && string(data) != "[DONE]" {
+			return true
+		}
+	}
+	return false
 }
 
 // isRepeated reports whether all texts of a response are also in the request.

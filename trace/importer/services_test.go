@@ -31,6 +31,12 @@ func TestResponsesOfUnknownModels(t *testing.T) {
 		{"messages with a response", "https://gateway.example/ask", conversation, `{"messages":[{"role":"user","content":"Hi there"},{"role":"assistant","content":"y"}]}`},
 		{"the same text", "https://gateway.example/ask", conversation, `{"reply":"Hi there"}`},
 		{"variables of GraphQL", "https://gateway.example/graphql", `{"query":"{ chat }","variables":{"m":` + hiThere + `}}`, `{"data":{"chat":{"reply":"y"}}}`},
+		{"a plain text", "https://gateway.example/ask", conversation, "Hello there.\nHow are you?"},
+		{"a plain text for a nested conversation", "https://gateway.example/ask", `{"chat":` + conversation + `}`, "Hello: you\n"},
+		{"a web page", "https://gateway.example/ask", conversation, "<p>Hello</p>"},
+		{"events with plain texts", "https://gateway.example/ask", conversation, "event: token\ndata: Hello\n\ndata: there\n\ndata: [DONE]\n\n"},
+		{"the data stream of the AI SDK", "https://gateway.example/ask", conversation, "0:\"Hel\"\n0:\"lo\"\nd:{\"finishReason\":\"stop\"}\n"},
+		{"JSON that is truncated", "https://gateway.example/ask", conversation, `{"note":"Hel`},
 		{"messages of an agent", "https://api.letta.com/v1/agents/a/messages", conversation, `{"messages":[{"message_type":"assistant_message","content":"y"}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,6 +66,10 @@ func TestRequestsToOtherServices(t *testing.T) {
 		{"a count of tokens at Vertex AI", "https://vertex.example/publishers/anthropic/models/count-tokens:rawPredict", `{"model":"m","messages":` + hiThere + `}`, "", `{"input_tokens":9}`},
 		{"a database", "https://db.example/rest/v1/chats", conversation, "", `[{"id":1,"messages":` + hiThere + `}]`},
 		{"a memory", "https://memory.example/api/v2/threads/t/messages", conversation, "", `{"context":null,"message_uuids":["1"]}`},
+		{"a log", "https://gateway.example/log", conversation, "text/plain", "OK.\n"},
+		{"nothing", "https://gateway.example/log", conversation, "text/plain", "\n"},
+		{"events without a text", "https://gateway.example/log", conversation, "text/event-stream", ": ok\n\nevent: end\nid: 7\ndata: {\"stored\":1}\n\ndata: [DONE]\n\n"},
+		{"a text for other data", "https://gateway.example/ask", `{"messages":[{"to":"a","content":"x"}]}`, "text/plain", "Hello"},
 		{"a queue", "https://queue.example/messages", `{"messages":[{"data":"x"}]}`, "", `{"messageIds":["1"]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,6 +77,22 @@ func TestRequestsToOtherServices(t *testing.T) {
 				t.Errorf("got the error %v", err)
 			}
 		})
+	}
+}
+
+// A plain text with the status of an error is not of a model.
+func TestErrorsOfOtherServices(t *testing.T) {
+	file := har("https://gateway.example/ask", `{"messages":`+hiThere+`}`, "text/plain", "Bad gateway")
+	for status, reported := range map[string]bool{"200": true, "502": false} {
+		src, err := importer.Open("x.har", strings.NewReader(strings.Replace(file, `"status":200`, `"status":`+status, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range src.Exchanges() {
+			if (err != nil) != reported {
+				t.Errorf("status %s: error %v, want one: %t", status, err, reported)
+			}
+		}
 	}
 }
 
