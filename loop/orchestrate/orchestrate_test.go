@@ -255,9 +255,16 @@ func TestDA48Pipeline(t *testing.T) {
 	same(t, "the order", []string{"plan", "search", "search", "write", "verify"}, order)
 
 	order = nil
-	broken := orchestrate.Then(orchestrate.Parallel(clock, func(context.Context, string) (string, error) { return "", errBoom }), write)
-	if _, err := broken(t.Context(), []string{"x"}); !errors.Is(err, errBoom) || len(order) != 0 {
-		t.Errorf("a search that fails: %v, then %q", err, order)
+	broken := orchestrate.Then(orchestrate.Parallel(clock, func(_ context.Context, term string) (string, error) {
+		if term == "bad" {
+			return "", errBoom
+		}
+		return "found", nil
+	}), write)
+	for _, terms := range [][]string{{"bad"}, {"x", "bad"}, {"bad", "x"}} {
+		if _, err := broken(t.Context(), terms); !errors.Is(err, errBoom) || len(order) != 0 {
+			t.Errorf("the searches %q: %v, then %q", terms, err, order)
+		}
 	}
 }
 

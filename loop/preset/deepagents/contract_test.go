@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestStopWhenDA10DA13(t *testing.T) {
 		want     int
 	}{
 		{nil, 0, nil, 0, 25}, {is(50), 0, nil, 0, 50}, {nil, 0, is(50), 0, 50}, {is(3), 0, nil, 0, 3}, {nil, 0, is(3), 0, 3},
-		{is(50, 40), 0, nil, 0, 40}, {is(3), 0, is(50), 0, 50}, {nil, 3, is(50), 0, 50}, {is(50), 0, nil, 4, 4}, {is(50), 30, nil, 0, 30},
+		{is(50, 40), 0, nil, 0, 40}, {is(40, 50), 0, nil, 0, 40}, {is(3), 0, is(50), 0, 50}, {nil, 3, is(50), 0, 50}, {is(50), 0, nil, 4, 4}, {is(50), 30, nil, 0, 30},
 	} {
 		for name, entry := range entryPoints {
 			m := fake.NewModel(slices.Repeat([]fake.Response{calls("a")}, 60)...)
@@ -104,44 +105,65 @@ func TestPrepareEndDA56(t *testing.T) {
 	}
 }
 
-// DA-25, DA-27, DA-28: the repair model of the agent repairs, by default with the name gpt-oss-20b. Its
-// request has no tools, the schema of the tool for the answer, and the five lines of the reference
-// documentation. The agent's model repairs only without it.
+// DA-25, DA-27, DA-28, DA-29: the repair model of the agent repairs, by default with the name
+// gpt-oss-20b. Its request has no tools, the schema of the tool for the answer, and the five lines of
+// the reference documentation, or the prompt of a repair in the options. The model that made the call
+// repairs only without it. The tool gets the same call.
 func TestRepairModelDA27DA28(t *testing.T) {
-	schema := `{"type":"object","properties":{"city":{"type":"string"}}}`
-	weather, err := loop.RawTool("weather", "", []byte(schema), func(_ context.Context, c loop.Call) (loop.Output, error) { return loop.TextOutput(c.Arguments), nil })
+	const schema, compact = `{"type": "object", "properties": {"city": {"type": "string"}}}`, `{"type":"object","properties":{"city":{"type":"string"}}}`
+	weather, err := loop.RawTool("weather", "", []byte(schema), func(_ context.Context, c loop.Call) (loop.Output, error) {
+		return loop.TextOutput(c.ID + " " + c.Name + " " + c.Arguments), nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	other := tool("other", "O")
+	other.Parameters = []byte(`{"type":"object","required":["x"]}`)
 	for _, c := range []struct {
-		own   bool
-		name  string
-		args  string
-		want  string
-		lines string
+		own    bool // the agent has a repair model
+		custom bool // the options have a repair
+		after  bool // b calls the tool, with its own model
+		name   string
+		args   string
+		want   string
+		lines  string
 	}{
-		{true, "", `{"city":7}`, "gpt-oss-20b", `{"city":7}`},
-		{true, "small", `{ "city" : 7 }`, "small", `{"city":7}`},
-		{true, "", `{"city":`, "gpt-oss-20b", `"{\"city\":"`},
-		{false, "", `{"city":7}`, "big", `{"city":7}`},
+		{true, false, false, "", `{"city":7}`, "gpt-oss-20b", `{"city":7}`},
+		{true, false, true, "", `{"city":7}`, "gpt-oss-20b", `{"city":7}`},
+		{true, false, false, "small", `{ "city" : 7 }`, "small", `{"city":7}`},
+		{true, true, false, "small", `{"city":7}`, "custom", ""},
+		{true, false, false, "", `{"city":`, "gpt-oss-20b", `"{\"city\":"`},
+		{false, false, false, "", `{"city":7}`, "big", `{"city":7}`},
+		{false, false, true, "", `{"city":7}`, "big", `{"city":7}`},
 	} {
 		for name, entry := range entryPoints {
-			bad := fake.Response{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: c.args}}}
+			bad := fake.Response{Calls: []fake.Call{{ID: "w1", Name: "weather", Arguments: c.args}}}
 			fast, main := fake.NewModel(text(`{"city":"Bern"}`)), fake.NewModel(bad, text("done"))
 			if !c.own {
 				main.Responses[1] = text(`{"city":"Bern"}`) // of the repair, and of step 1
 			}
-			root := agent("root", main, weather)
-			root.ModelName = "big"
+			caller := agent("caller", main, other, weather)
+			caller.ModelName = "big"
+			root := caller
+			if c.after {
+				root = agent("root", fake.NewModel(calls("transfer_to_caller")))
+				root.Handoffs = []*deepagents.Agent{caller}
+			}
 			if c.own {
 				root.RepairModel, root.RepairModelName = fast, c.name
 			}
 			var results []string
-			if err := entry(t.Context(), root, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{OnStep: func(s loop.Step) {
+			opts := &deepagents.Options{Loop: loop.Config{OnStep: func(s loop.Step) {
 				for _, r := range s.Results {
-					results = append(results, r.Text())
+					if r.Name == "weather" {
+						results = append(results, r.ID+": "+r.Text())
+					}
 				}
-			}}}); err != nil || !slices.Equal(results, []string{`{"city":"Bern"}`}) {
+			}}}
+			if c.custom {
+				opts.Loop.Middleware = []loop.Middleware{middleware.Repair{Model: fast, ModelName: "custom", Prompt: func(llm.ToolCall, json.RawMessage) string { return "Fix it." }}.Middleware()}
+			}
+			if err := entry(t.Context(), root, loop.Prompt("go"), nil, opts); err != nil || !slices.Equal(results, []string{`w1: w1 weather {"city":"Bern"}`}) {
 				t.Fatalf("%s, %+v: got %q, %v", name, c, results, err)
 			}
 			requests := fast.RecordedRequests()
@@ -152,10 +174,13 @@ func TestRepairModelDA27DA28(t *testing.T) {
 				t.Fatalf("%s, %+v: %d repairs, %d requests to the agent's model", name, c, len(requests), n)
 			}
 			req := requests[0].Request
-			if req.Model != c.want || len(req.Tools) != 0 || string(req.Settings.OutputSchema) != schema {
-				t.Errorf("%s, %+v: the model %q, %d tools, the schema %s", name, c, req.Model, len(req.Tools), req.Settings.OutputSchema)
+			if req.Model != c.want || len(req.Tools) != 0 || req.System != nil || string(req.Settings.OutputSchema) != schema {
+				t.Errorf("%s, %+v: the model %q, %d tools, the system prompt %q, the schema %s", name, c, req.Model, len(req.Tools), req.System.Text(), req.Settings.OutputSchema)
 			}
-			want := "The model tried to call \"weather\" with:\n" + c.lines + "\nThe tool accepts:\n" + schema + "\nPlease fix the inputs."
+			want := "The model tried to call \"weather\" with:\n" + c.lines + "\nThe tool accepts:\n" + compact + "\nPlease fix the inputs."
+			if c.custom {
+				want = "Fix it."
+			}
 			if diff := cmp.Diff([]llm.Message{llm.User(want)}, req.Messages); diff != "" {
 				t.Errorf("%s, %+v: the prompt (-want +got):\n%s", name, c, diff)
 			}
@@ -169,13 +194,19 @@ func TestRepairModelDA27DA28(t *testing.T) {
 // agents share the step limit.
 func TestHandoffsOfGenerate(t *testing.T) {
 	fails := loop.Tool{Name: "y", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("boom") }}
-	root, b, c := agent("root", nil, tool("x", "X")), agent("b", nil, fails), agent("c", nil, tool("z", "Z"))
+	reads := loop.Tool{Name: "x", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		vars, _ := middleware.VarsFromContext(ctx)
+		active, _ := middleware.ActiveAgent.Get(vars)
+		return loop.TextOutput("X(" + active + ")"), nil
+	}}
+	root, b, c, d := agent("root", nil, reads), agent("b", nil, fails), agent("c", nil, tool("z", "Z")), agent("d", nil)
 	root.Description, b.Description, c.Description = "Plans.", "Searches.", "Writes."
-	root.Handoffs, b.Handoffs, c.Handoffs = []*deepagents.Agent{b}, []*deepagents.Agent{c}, []*deepagents.Agent{root, b}
+	root.Handoffs, b.Handoffs, c.Handoffs = []*deepagents.Agent{b}, []*deepagents.Agent{c}, []*deepagents.Agent{root, b, d}
 	const (
 		asRoot = "I am root of  [x ours transfer_to_b: Hands the conversation over to b. Searches.]"
 		asB    = "I am b of  [y ours transfer_to_c: Hands the conversation over to c. Writes.]"
-		asC    = "I am c of  [z ours transfer_to_root: Hands the conversation over to root. Plans. transfer_to_b: Hands the conversation over to b. Searches.]"
+		asC    = "I am c of  [z ours transfer_to_root: Hands the conversation over to root. Plans. transfer_to_b: Hands the conversation over to b. Searches. transfer_to_d: Hands the conversation over to d.]"
+		asD    = "I am d of  [ours]"
 	)
 	for name, c := range map[string]struct {
 		responses []fake.Response
@@ -186,17 +217,21 @@ func TestHandoffsOfGenerate(t *testing.T) {
 	}{
 		"to each agent and back": {
 			[]fake.Response{calls("transfer_to_b", "x"), calls("y", "ours", "transfer_to_c"), calls("z", "transfer_to_root"), calls("x"), text("done")}, "", 0,
-			[]string{asRoot, asB, asC, asRoot, asRoot}, "transferred to b, X, boom, O, transferred to c, Z, transferred to root, X",
+			[]string{asRoot, asB, asC, asRoot, asRoot}, "transferred to b, X(), boom, O, transferred to c, Z, transferred to root, X(root)",
+		},
+		"three levels deep": {
+			[]fake.Response{calls("transfer_to_b"), calls("transfer_to_c"), calls("transfer_to_d"), text("done")}, "", 0,
+			[]string{asRoot, asB, asC, asD}, "transferred to b, transferred to c, transferred to d",
 		},
 		"two transfers":    {[]fake.Response{calls("transfer_to_root", "transfer_to_b"), text("done")}, "c", 0, []string{asC, asB}, "transferred to root, transferred to b"},
-		"unknown agent":    {[]fake.Response{calls("x"), text("done")}, "ghost", 0, []string{asRoot, asRoot}, "X"},
+		"unknown agent":    {[]fake.Response{calls("x"), text("done")}, "ghost", 0, []string{asRoot, asRoot}, "X(ghost)"},
 		"one limit of all": {[]fake.Response{calls("transfer_to_b"), calls("transfer_to_c"), text("never")}, "", 2, []string{asRoot, asB}, "transferred to b, transferred to c"},
 	} {
 		m := fake.NewModel(c.responses...)
 		root.Model, root.MaxSteps = m, c.limit
 		vars := new(middleware.Vars)
 		middleware.ActiveAgent.Set(vars, c.active)
-		res, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), vars, &deepagents.Options{Loop: loop.Config{Tools: []loop.Tool{tool("ours", "O")}}})
+		res, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), vars, &deepagents.Options{Loop: loop.Config{Tools: []loop.Tool{tool("ours", "O")}, Concurrency: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +348,7 @@ func checkAwaitables(t *testing.T, s *deepagents.Stream, is func(error) bool) {
 }
 
 // DA-54: the UI stream of an executed run has the parts of a swarm without a hook, with and without
-// the reasoning.
+// the reasoning, at each read.
 func TestUIStreamDA54(t *testing.T) {
 	first := calls("a")
 	first.Text, first.Reasoning = "one", "hm"
@@ -331,6 +366,9 @@ func TestUIStreamDA54(t *testing.T) {
 		if diff := cmp.Diff(b, a); diff != "" || len(a) < 10 {
 			t.Errorf("%d parts (-swarm +execute):\n%s", len(a), diff)
 		}
+		if diff := cmp.Diff(a, slices.Collect(s.UI(opts))); diff != "" {
+			t.Errorf("parts (-first read +second read):\n%s", diff)
+		}
 		if got := slices.ContainsFunc(a, func(p uistream.Part) bool { return strings.HasPrefix(p.Type, "reasoning") }); got == opts.OmitReasoning {
 			t.Errorf("OmitReasoning %v: the parts contain reasoning: %v", opts.OmitReasoning, got)
 		}
@@ -343,28 +381,35 @@ func TestOutputModeDA57(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	play := func(last bool) (*deepagents.Result, []*llm.Request) {
+	play := func(last bool, limit int) (*deepagents.Result, []*llm.Request) {
 		turn := calls("a")
 		turn.Usage, turn.Text = llm.Usage{InputTokens: 3, OutputTokens: 1}, "so"
 		m := fake.NewModel(turn, text("{}"))
 		root := agent("root", m, tool("a", "A"))
 		root.Output = shape
-		res, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), middleware.NewVars(map[string]any{"user": "Ada"}), &deepagents.Options{LastMessage: last})
+		in := loop.Continue([]llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "ho"})}, llm.User("go"))
+		opts := &deepagents.Options{LastMessage: last, Loop: loop.Config{MaxSteps: limit}}
+		res, err := deepagents.Generate(t.Context(), root, in, middleware.NewVars(map[string]any{"user": "Ada"}), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return res, m.Requests()
 	}
-	full, requests := play(false)
-	last, sameRequests := play(true)
-	if diff := cmp.Diff(requests, sameRequests); diff != "" {
-		t.Errorf("requests (-full_history +last_message):\n%s", diff)
-	}
-	if diff := cmp.Diff(full, last, cmpopts.IgnoreFields(deepagents.Result{}, "Messages", "State", "Loop"), cmpopts.IgnoreUnexported(loop.Step{})); diff != "" {
-		t.Errorf("results (-full_history +last_message):\n%s", diff)
-	}
-	if diff := cmp.Diff(full.State.Values(), last.State.Values()); diff != "" || len(full.Messages) != 3 || len(last.Messages) != 1 || string(full.Output) != "{}" {
-		t.Errorf("%d and %d messages, output %s, states (-full_history +last_message):\n%s", len(full.Messages), len(last.Messages), full.Output, diff)
+	for _, c := range []struct {
+		limit, messages int
+		output          string
+	}{{0, 3, "{}"}, {1, 2, ""}} {
+		full, requests := play(false, c.limit)
+		last, sameRequests := play(true, c.limit)
+		if diff := cmp.Diff(requests, sameRequests); diff != "" {
+			t.Errorf("requests (-full_history +last_message):\n%s", diff)
+		}
+		if diff := cmp.Diff(full, last, cmpopts.IgnoreFields(deepagents.Result{}, "Messages", "State", "Loop"), cmpopts.IgnoreUnexported(loop.Step{})); diff != "" {
+			t.Errorf("results (-full_history +last_message):\n%s", diff)
+		}
+		if diff := cmp.Diff(full.State.Values(), last.State.Values()); diff != "" || len(full.Messages) != c.messages || len(last.Messages) != 1 || string(full.Output) != c.output {
+			t.Errorf("%d and %d messages, output %s, states (-full_history +last_message):\n%s", len(full.Messages), len(last.Messages), full.Output, diff)
+		}
 	}
 }
 
@@ -376,7 +421,18 @@ func TestAbortDA60(t *testing.T) {
 	defer cancel()
 	clock := fake.NewClock()
 	m := &fake.Model{Clock: clock, Responses: []fake.Response{{Chunks: []string{"a", "b", "c", "d"}, EventInterval: time.Second}}}
-	s, err := deepagents.Execute(ctx, agent("root", m), loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{Clock: clock}})
+	var ended error
+	root := agent("root", nil)
+	root.Model = llm.ModelFunc(func(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			m.Stream(context.WithoutCancel(ctx), r)(func(ev llm.Event, err error) bool {
+				more := yield(ev, err)
+				ended = ctx.Err()
+				return more
+			})
+		}
+	})
+	s, err := deepagents.Execute(ctx, root, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{Clock: clock}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,8 +442,8 @@ func TestAbortDA60(t *testing.T) {
 			cancel()
 		}
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, read); diff != "" {
-		t.Errorf("the text (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"a", "b"}, read); diff != "" || !errors.Is(ended, context.Canceled) {
+		t.Errorf("the context of the model: %v; the text (-want +got):\n%s", ended, diff)
 	}
 	if got := kinds(s); got != "text-delta text-delta abort" {
 		t.Errorf("the parts: %s", got)

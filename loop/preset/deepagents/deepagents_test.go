@@ -70,10 +70,13 @@ func TestRepairBeforePermissions(t *testing.T) {
 	}
 }
 
-// DA-01: a delta of the response can be read before the model sends the next.
+// DA-01: a delta of the response can be read before the model sends the next. The request has the
+// messages, the instructions of the variables and the options.
 func TestExecuteStreamsDA01(t *testing.T) {
 	said := ""
-	m := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+	var sent *llm.Request
+	m := llm.ModelFunc(func(_ context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+		sent = r
 		return func(yield func(llm.Event, error) bool) {
 			for _, s := range []string{"a", "b"} {
 				said += s
@@ -84,7 +87,10 @@ func TestExecuteStreamsDA01(t *testing.T) {
 			yield(llm.Finish{Reason: llm.FinishStop}, nil)
 		}
 	})
-	s, err := deepagents.Execute(t.Context(), &deepagents.Agent{Name: "root", Model: m}, loop.Prompt("go"), nil, nil)
+	root := agent("root", nil)
+	root.Model = m
+	in, vars := []llm.Message{llm.User("hi"), llm.User("go")}, middleware.NewVars(map[string]any{"user": "Ada"})
+	s, err := deepagents.Execute(t.Context(), root, loop.Input{Messages: in}, vars, &deepagents.Options{Loop: loop.Config{Settings: llm.Settings{MaxTokens: 7}}})
 	if err != nil || said != "" {
 		t.Fatalf("%v; the model has sent %q before the first read", err, said)
 	}
@@ -95,9 +101,13 @@ func TestExecuteStreamsDA01(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/a", "b/ab"}, got); diff != "" {
 		t.Errorf("deltas and the final text (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(in, sent.Messages); diff != "" || sent.System.Text() != "I am root of Ada" || sent.Settings.MaxTokens != 7 {
+		t.Errorf("system prompt %q, settings %+v, messages (-want +got):\n%s", sent.System.Text(), sent.Settings, diff)
+	}
 }
 
-// DA-02, DA-05: the three entry points send equal requests and return equal results.
+// DA-02, DA-03, DA-05: the three entry points send equal requests, with the options of the run, and
+// return equal results.
 func TestEntryPointsDA02DA05(t *testing.T) {
 	turns := []fake.Response{calls("a"), calls("transfer_to_b"), text("done")}
 	run := func(entry func(*deepagents.Agent, *middleware.Vars) error) []string {
@@ -107,8 +117,14 @@ func TestEntryPointsDA02DA05(t *testing.T) {
 		if err := entry(root, middleware.NewVars(map[string]any{"user": "Ada"})); err != nil {
 			t.Fatal(err)
 		}
+		for i, r := range m.RecordedRequests() {
+			if r.Request.Settings.MaxTokens != 7 {
+				t.Errorf("request %d does not have the settings of the options: %+v", i, r.Request.Settings)
+			}
+		}
 		return asked(m)
 	}
+	opts := &deepagents.Options{Loop: loop.Config{Settings: llm.Settings{MaxTokens: 7}}}
 	want := []string{"I am root of Ada: 3, user", "I am root of Ada: 5, tool", "I am b of Ada: 7, tool"}
 	in := loop.Continue([]llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "ho"})}, llm.User("go"))
 	check := func(res *deepagents.Result, err error) error {
@@ -118,21 +134,22 @@ func TestEntryPointsDA02DA05(t *testing.T) {
 		return err
 	}
 	swarm := func(a *deepagents.Agent, vars *middleware.Vars) error {
-		parts, err := deepagents.Swarm(t.Context(), a, in, vars, nil, uistream.Options{})
+		parts, err := deepagents.Swarm(t.Context(), a, in, vars, opts, uistream.Options{MessageID: "m1"})
 		if err != nil {
 			return err
 		}
-		if got := types(parts); !strings.HasSuffix(got, "text-start text-delta text-end finish-step finish") {
-			t.Errorf("swarm: got %s", got)
+		list := slices.Collect(parts)
+		if got := types(slices.Values(list)); !strings.HasSuffix(got, "text-start text-delta text-end finish-step finish") || list[0].MessageID != "m1" {
+			t.Errorf("swarm: got %s, the message id %q", got, list[0].MessageID)
 		}
 		return nil
 	}
 	for name, entry := range map[string]func(*deepagents.Agent, *middleware.Vars) error{
 		"generate": func(a *deepagents.Agent, vars *middleware.Vars) error {
-			return check(deepagents.Generate(t.Context(), a, in, vars, nil))
+			return check(deepagents.Generate(t.Context(), a, in, vars, opts))
 		},
 		"execute": func(a *deepagents.Agent, vars *middleware.Vars) error {
-			s, err := deepagents.Execute(t.Context(), a, in, vars, nil)
+			s, err := deepagents.Execute(t.Context(), a, in, vars, opts)
 			if err != nil {
 				return err
 			}
@@ -158,15 +175,20 @@ func types(parts iter.Seq[uistream.Part]) string {
 	return strings.Join(out, " ")
 }
 
-// DA-49: a long conversation is sent as it is.
+// DA-49: a long conversation is sent as it is, and the next run of the agent with the same variables
+// knows nothing of it.
 func TestLongConversationDA49(t *testing.T) {
 	in := loop.Input{Messages: []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "two"}), llm.User(strings.Repeat("long ", 300_000))}}
 	for name, entry := range entryPoints {
-		m := fake.NewModel(calls("a"), text("x"))
-		if err := entry(t.Context(), agent("root", m, tool("a", "A")), in, nil, nil); err != nil {
+		m := &fake.Model{Responses: []fake.Response{calls("a"), text("x")}, IsolateConversations: true}
+		a, vars := agent("root", m, tool("a", "A")), new(middleware.Vars)
+		if err := entry(t.Context(), a, in, vars, nil); err != nil {
 			t.Fatal(err)
 		}
 		r := m.RecordedRequests()
+		if err := entry(t.Context(), a, loop.Prompt("next"), vars, nil); err != nil || len(m.RecordedRequests()[2].Request.Messages) != 1 {
+			t.Errorf("%s: the next run: %+v, %v", name, m.RecordedRequests()[2].Request.Messages, err)
+		}
 		if len(r) != 2 || !cmp.Equal(in.Messages, r[1].Request.Messages[:3]) || len(r[1].Request.Messages) != 5 {
 			t.Errorf("%s: %d requests, the last one with %d messages", name, len(r), len(r[len(r)-1].Request.Messages))
 		}
@@ -250,7 +272,11 @@ func TestPrepareStepDA14(t *testing.T) {
 		var got []string
 		spy := loop.Middleware{Name: "spy", New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-				got = append(got, fmt.Sprintf("%d steps, %d messages", len(s.Steps), len(s.History())))
+				results := 0
+				for _, done := range s.Steps {
+					results += len(done.Results)
+				}
+				got = append(got, fmt.Sprintf("%d steps, %d results, %d messages", len(s.Steps), results, len(s.History())))
 				return loop.StepChange{}, nil
 			}}
 		}}
@@ -258,7 +284,7 @@ func TestPrepareStepDA14(t *testing.T) {
 		if err := entry(t.Context(), agent("root", m, tool("a", "A")), loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{Middleware: []loop.Middleware{spy}}}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"0 steps, 1 messages", "1 steps, 3 messages", "2 steps, 5 messages"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"0 steps, 0 results, 1 messages", "1 steps, 1 results, 3 messages", "2 steps, 2 results, 5 messages"}, got); diff != "" {
 			t.Errorf("%s: prepared steps (-want +got):\n%s", name, diff)
 		}
 	}
@@ -386,10 +412,33 @@ func TestOutputDA41(t *testing.T) {
 	if diff := cmp.Diff(plan{[]string{"x"}}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	a.Model = fake.NewModel(text("no plan"))
-	_, err = deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, nil)
-	if bad, is := errors.AsType[*middleware.OutputError](err); !is || bad.Text != "no plan" {
-		t.Errorf("got %v", err)
+	b := agent("b", nil)
+	for name, c := range map[string]struct {
+		handoffs  []*deepagents.Agent
+		responses []fake.Response
+	}{
+		"one step":                {nil, []fake.Response{text(`{"plan":["x"]}`)}},
+		"answer of another agent": {[]*deepagents.Agent{b}, []fake.Response{calls("transfer_to_b"), text(`{"plan":["x"]}`)}},
+	} {
+		m := fake.NewModel(c.responses...)
+		root := agent("root", m)
+		root.Output, root.Handoffs = shape, c.handoffs
+		res, err := deepagents.Generate(t.Context(), root, loop.Prompt("go"), nil, nil)
+		requests := m.Requests()
+		if err != nil || string(res.Output) != `{"plan":["x"]}` || len(requests[len(requests)-1].Settings.OutputSchema) == 0 {
+			t.Errorf("%s: got %s, %v", name, res.Output, err)
+		}
+	}
+	a.Output, err = middleware.NewOutput([]byte(`{"type":"object","required":["plan"]}`)) // without a Go type
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{"no plan", `{}`} {
+		a.Model = fake.NewModel(text(answer))
+		_, err = deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, nil)
+		if bad, is := errors.AsType[*middleware.OutputError](err); !is || bad.Text != answer {
+			t.Errorf("got %v", err)
+		}
 	}
 	a.Model = fake.NewModel(first)
 	if res, err = deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{MaxSteps: 1}}); err != nil || res.Output != nil {
@@ -577,6 +626,11 @@ func TestAsToolDA50(t *testing.T) {
 	byItself, err := deepagents.AsTool(alone, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := byItself.Run(ended, loop.Call{Arguments: `{"input":"x"}`}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a canceled call: %v", err)
 	}
 	if out, err := byItself.Run(t.Context(), loop.Call{Arguments: `{"input":"x"}`}); err != nil || out.Content[0].(llm.Text).Text != "hi" {
 		t.Errorf("without variables around it: got %+v, %v", out, err)

@@ -77,6 +77,18 @@ func TestStreamsDA37DA40(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	failed := execute(t, nil, nil, fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}})
+	for range 2 {
+		if got, ui := kinds(failed), types(failed.UI(uistream.Options{})); got != "error" || !strings.HasSuffix(ui, "error finish") {
+			t.Errorf("a failed run: parts %s, UI parts %s", got, ui)
+		}
+		var last error
+		for _, last = range failed.Events() {
+		}
+		if _, err := failed.Wait(); last == nil || !errors.Is(err, last) {
+			t.Errorf("the last event of a failed run has the error %v, want %v", last, err)
+		}
+	}
 }
 
 // Concurrent readers of several streams each receive all events.
@@ -199,8 +211,12 @@ func team(m *fake.Model, hook func(context.Context, middleware.Ended) ([]llm.Mes
 // has one start and one finish, with and without a hook, which is called again until it returns nothing, and
 // at most five times. Only Swarm calls the hook.
 func TestSwarmDA31DA32DA33(t *testing.T) {
-	sum := func(context.Context, middleware.Ended) ([]llm.Message, error) {
-		return []llm.Message{llm.User("Sum up.")}, nil
+	type key struct{}
+	sum := func(ctx context.Context, _ middleware.Ended) ([]llm.Message, error) {
+		if ctx.Value(key{}) == nil {
+			t.Error("the context of the hook is not that of the run")
+		}
+		return []llm.Message{llm.User("Sum up."), llm.User("Be short.")}, nil
 	}
 	hooked := 0
 	twice := func(ctx context.Context, e middleware.Ended) ([]llm.Message, error) {
@@ -222,7 +238,8 @@ func TestSwarmDA31DA32DA33(t *testing.T) {
 		"never transferred":        {sum, []fake.Response{text("root done")}, "root done"},
 	} {
 		vars := middleware.NewVars(nil)
-		parts, err := deepagents.Swarm(t.Context(), team(fake.NewModel(c.turns...), c.hook), loop.Prompt("go"), vars, nil, uistream.Options{})
+		m := fake.NewModel(c.turns...)
+		parts, err := deepagents.Swarm(context.WithValue(t.Context(), key{}, true), team(m, c.hook), loop.Prompt("go"), vars, nil, uistream.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,6 +255,15 @@ func TestSwarmDA31DA32DA33(t *testing.T) {
 		}
 		if got := strings.Join(said, "|"); got != c.want || n["start"] != 1 || n["finish"] != 1 || last != "finish" {
 			t.Errorf("%s: got %s, %v", name, got, n)
+		}
+		if r := m.Requests(); len(r) > 2 {
+			var got []string
+			for _, message := range r[2].Messages[3:] {
+				got = append(got, message.Text())
+			}
+			if diff := cmp.Diff([]string{c.turns[1].Text, "Sum up.", "Be short."}, got); diff != "" {
+				t.Errorf("%s: the messages of the root (-want +got):\n%s", name, diff)
+			}
 		}
 	}
 	m := fake.NewModel(calls("transfer_to_b"), text("b done"))
