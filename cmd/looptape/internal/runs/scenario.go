@@ -32,8 +32,10 @@ name of its first request, such as interaction-1.
 
 The first lines of the file list what a scenario cannot represent.
 
-Exit status: 0, or 2 if the run is not found or cannot be read, or if a request
-to a model in a recording of HTTP cannot be read; it may be one of the run.`,
+Exit status: 0, or 2 if the run is not found or cannot be read. It is also 2 if
+another line, record or request to a model of the file cannot be read, which may
+be one of the run: from prints all of them, and the scenario without them.
+Unknown parts of other runs are no error; check lists them.`,
 		Example: "  looptape scenario from --run r7 --out r7.txtar failed.jsonl\n  looptape run r7.txtar",
 		Args:    cli.NeedArguments(1, "one file, or -"),
 	}
@@ -62,26 +64,25 @@ func scenarioFrom(w *cli.World, name, run string) (made []byte, err error) {
 			return err
 		}
 		var names []string
-		var unread error // of the first interaction of no run, which may be one of this run
+		var unread []error // of what may be of this run
 		for r, err := range src.Conversations() {
 			names = append(names, r.Name)
-			if src.Format.HTTP && err != nil && r.Messages == nil && r.Name != run {
-				unread = cmp.Or(unread, err)
-			}
-			switch {
-			case made != nil || run != "" && r.Name != run:
-				continue
+			switch isOther := made != nil || run != "" && r.Name != run; {
+			case isOther && err != nil && !(src.Format.HTTP && r.Messages != nil): // else it is of another conversation
+				unread = append(unread, err)
+			case isOther:
 			case err != nil:
 				return err
 			case len(r.Unknown) > 0:
 				return r.Unknown[0]
-			}
-			if made, err = scenario.FromMessages(r.Name, r.Messages); err != nil || !src.Format.HTTP {
-				return err
+			default:
+				if made, err = scenario.FromMessages(r.Name, r.Messages); err != nil {
+					return err
+				}
 			}
 		}
 		if made != nil {
-			return unread
+			return printAllButLast(w, unread)
 		}
 		if names == nil {
 			return notFound(name, run)
@@ -93,6 +94,17 @@ func scenarioFrom(w *cli.World, name, run string) (made []byte, err error) {
 		return fmt.Errorf("%w: the runs are %s", notFound(name, run), strings.Join(names, ", "))
 	})
 	return made, err
+}
+
+// printAllButLast prints the errors except the last one, and returns that; nil if there are none.
+func printAllButLast(w *cli.World, errs []error) (last error) {
+	for _, err := range errs {
+		if last != nil {
+			w.PrintError(last)
+		}
+		last = err
+	}
+	return last
 }
 
 func fromTrace(src *importer.Source, name, run string) ([]byte, error) {
