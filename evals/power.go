@@ -1,6 +1,7 @@
 package evals
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -78,7 +79,7 @@ func (r *Result) Power(other *Result, difference float64, test stats.Test) (*Pow
 	return n, nil
 }
 
-// of returns the requirements of a metric. A set compared with itself shows no differences.
+// of returns the requirements of a metric. A set compared with itself has none for the same cases.
 func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (need requirements, err error) {
 	b, o, difference, err := pair(base, other, scoreOf(metric))
 	if difference == nil {
@@ -92,14 +93,11 @@ func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (n
 	if binary(b) && binary(o) {
 		largest = 1
 	}
-	flips := test
-	flips.SignFlip = true // as [Result.Compare] tests
-	need = requirements{
-		Same:      n.sizes(difference, square(difference), largest, flips),
-		Different: n.sizes(difference, square(b.CaseMeans())+square(o.CaseMeans()), largest, test),
-	}
+	need.Different = n.sizes(difference, square(b.CaseMeans())+square(o.CaseMeans()), largest, test)
 	if changed := discordantShare(b, o, difference); changed > 0 {
 		need.Same, err = n.paired(difference.Cases(), changed, test)
+	} else if base != other {
+		need.Same, err = n.flipped(b, o, test)
 	}
 	return need, err
 }
@@ -126,6 +124,23 @@ func (n *PowerReport) paired(cases int, changed float64, test stats.Test) (*size
 	}
 	if needed, err := stats.Changing(changed, n.Difference).CasesNeeded(test); err == nil {
 		s.Needed = &needed
+	}
+	return s, err
+}
+
+// flipped returns the sizes of the test that permutes signs; nil if the samples do not show how differences vary.
+func (n *PowerReport) flipped(base, other *stats.Sample, test stats.Test) (*sizes, error) {
+	s := &sizes{Cases: base.Cases()}
+	needed, err := test.PairedCases(base, other, n.Difference)
+	if errors.Is(err, stats.ErrTooFew) || errors.Is(err, stats.ErrImpossible) {
+		return nil, nil
+	}
+	if err == nil {
+		s.Needed = &needed
+	}
+	find, ok, err := test.PairedDetectable(base, other)
+	if ok {
+		s.Detectable = &find
 	}
 	return s, err
 }

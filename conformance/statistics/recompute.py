@@ -703,12 +703,9 @@ def power_metric(all_base, all_new, metric, target, alpha, wanted):
     base, new = common(all_base, all_new, metric)
     if not base:
         return out
-    d = difference(base, new)
+    d = difference(base, new)  # the test that permutes their signs is simulated
     largest = 1 if binary(base + new) else math.inf
     variances = [cluster_variance(case_means(s)) or 0 for s in (base, new)]
-    # No permutation of fewer differences is significant.
-    fewest = next(n for n in itertools.count(2) if Fraction(2, 2**n) < Fraction(alpha))
-    out["same_cases"] = t_sizes(d, cluster_variance(d), largest, target, alpha, wanted, fewest)
     out["different_cases"] = t_sizes(d, sum(variances), largest, target, alpha, wanted)
     changed = sum(r[2] != 0 for r in d)
     if mcnemar_valid(base, new) and changed:
@@ -716,14 +713,13 @@ def power_metric(all_base, all_new, metric, target, alpha, wanted):
     return out
 
 
-def t_sizes(d, variance_of_mean, largest, target, alpha, wanted, fewest=2):
+def t_sizes(d, variance_of_mean, largest, target, alpha, wanted):
     if not variance_of_mean:
         return None
     clusters = len(by(d, 1))
     variance = float(variance_of_mean * clusters)
-    found = detectable(clusters, variance, alpha, wanted) if clusters >= fewest else None
+    found = detectable(clusters, variance, alpha, wanted)
     n = required(abs(float(target)), variance, alpha, wanted)
-    n = None if n is None else max(n, fewest)
     return {
         "cases": len(d),
         "detectable": found if found is not None and found <= largest else None,

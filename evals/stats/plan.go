@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -63,57 +61,40 @@ func planned(rate, icc, difference float64) (mean, square, share float64) {
 
 func checkPlan(rate, icc, difference float64) error {
 	switch {
-	case !(rate > 0 && rate < 1):
-		return fmt.Errorf("rate %v: want a number between 0 and 1", rate)
+	case !(rate >= 0 && rate <= 1):
+		return fmt.Errorf("rate %v: want 0 to 1", rate)
 	case !(icc >= 0 && icc <= 1):
 		return fmt.Errorf("icc %v: want 0 to 1", icc)
 	case difference == 0 || !(rate+difference >= 0 && rate+difference <= 1):
-		return fmt.Errorf("a change of %v of the rate %v: want one from %.4g to %.4g other than 0", difference, rate, -rate, 1-rate)
+		return fmt.Errorf("a change of %v of the rate %v: the rate would become %.4g: want a change from %.4g to %.4g other than 0", difference, rate, rate+difference, 0-rate, 1-rate)
 	}
 	return nil
 }
 
 // PlannedCases returns the number of cases of trials runs each in both samples, 2 or more, from which on
-// [Sample.SignFlip] finds the difference of [PlannedRates] with the power of the test. The rates of cases have
-// a beta distribution, and 10,000 plans are simulated, with at most 32 runs of a case. A number above 1,000 is
-// that of [CasesNeeded].
+// [Sample.SignFlip] finds the difference of [PlannedRates] with the power of the test; see [Test.PairedCases]. The
+// rates of cases have a beta distribution. With more than 200 runs of a case, the number is that of 200.
 func (t Test) PlannedCases(rate, icc, difference float64, trials int) (int, error) {
-	variance, err := PlannedVariance(rate, icc, difference, trials)
-	if err == nil && trials == 1 {
-		err = fmt.Errorf("%d trials: want 2 or more, and for single runs [PlannedRates]", trials)
+	err := checkPlan(rate, icc, difference)
+	if trials < 2 {
+		err = cmp.Or(err, fmt.Errorf("%d trials: want 2 or more, and for single runs [PlannedRates]", trials))
 	}
 	if err != nil {
 		return 0, err
 	}
-	const largest, most = 1000, 32
-	t.SignFlip = true
-	n, err := CasesNeeded(difference, variance, t)
-	if err != nil || n > largest {
-		return n, err
-	}
-	t, err = t.complete(variance)
-	if err != nil {
-		return 0, err
-	}
-	trials = min(trials, most)
-	mean, _, share := planned(rate, icc, difference)
-	losses := lossesOf(mean, icc, share, trials)
-	for cases := n + n/4 + 20; ; cases *= 2 { // usually enough
-		found := t.flips(losses, trials, cases)
-		if last := lastBelow(found, t.Power); last < cases-1 {
-			return last + 1, nil
-		}
-	}
+	return t.casesOf([]changes{plannedChanges(rate, icc, difference, trials)}, difference)
 }
 
-// lastBelow returns the largest index with a value below least.
-func lastBelow(values []float64, least float64) int {
-	for i := len(values) - 1; i >= 0; i-- {
-		if values[i] < least {
-			return i
-		}
+// plannedChanges returns the changes of cases with rates of a beta distribution.
+func plannedChanges(rate, icc, difference float64, trials int) changes {
+	const most = 200 // more runs need fewer cases
+	trials = min(trials, most)
+	mean, _, share := planned(rate, icc, difference)
+	c := changes{p: lossesOf(mean, icc, share, trials), step: 1}
+	for i := range c.p {
+		c.values = append(c.values, float64(i-trials))
 	}
-	return -1
+	return c
 }
 
 // lossesOf returns the probabilities that trials runs of a case pass −trials to trials times less often after
@@ -122,19 +103,26 @@ func lastBelow(values []float64, least float64) int {
 func lossesOf(mean, icc, share float64, trials int) []float64 {
 	// The mean of x to the n times 1−x to the m is passed[n]·failed[m]/all[n+m], as in Pólya's urn.
 	passed, failed, all := urn(mean, icc, trials), urn(1-mean, icc, trials), urn(1, icc, trials)
+	choose := make([][]float64, trials+1)
+	for n := range choose {
+		for k := range n + 1 {
+			choose[n] = append(choose[n], logChoose(n, k))
+		}
+	}
+	varies := math.Log(1 - icc)
 	p := make([]float64, 2*trials+1)
 	for before := range trials + 1 {
 		for after := range trials + 1 {
+			factor := choose[trials][before] + choose[trials][after] + logPower(share, after)
 			// The failures after the change are those of the rate x, and those of the passes that it loses.
 			for same := range trials - after + 1 {
 				lost := trials - after - same
 				n, m := before+after+lost, trials-before+same
-				weight := passed[n] + failed[m] - all[n+m]
+				weight := passed[n] + failed[m] - all[n+m] + factor + choose[trials-after][same] + logPower(1-share, lost)
 				if n > 0 && m > 0 {
-					weight += math.Log(1 - icc) // which the first factors omit
+					weight += varies // which the first factors omit
 				}
-				weight += logChoose(trials, before) + logChoose(trials, after) + logChoose(trials-after, same)
-				p[before-after+trials] += math.Exp(weight + logPower(share, after) + logPower(1-share, lost))
+				p[before-after+trials] += math.Exp(weight)
 			}
 		}
 	}
@@ -160,77 +148,6 @@ func logPower(x float64, n int) float64 {
 		return 0
 	}
 	return float64(n) * math.Log(x)
-}
-
-// flips returns the power of [Sample.SignFlip] of 0 to cases−1 cases, whose losses have these
-// probabilities.
-func (t Test) flips(losses []float64, trials, cases int) []float64 {
-	const plans = 10_000
-	rng := rand.New(rand.NewPCG(1, uint64(trials)))
-	ends := make([]float64, len(losses)) // cumulative
-	sum := 0.0
-	for i, p := range losses {
-		sum += p
-		ends[i] = sum
-	}
-	critical := distuv.UnitNormal.Quantile(1 - t.Alpha/2)
-	found := make([]float64, cases)
-	for range plans {
-		var s flipSum
-		for n := 1; n < cases; n++ {
-			i, _ := slices.BinarySearch(ends, rng.Float64()*sum)
-			s.add(min(i, len(ends)-1) - trials)
-			if s.sum > 0 && s.significant(t.Alpha, critical) {
-				found[n] += 1.0 / plans
-			}
-		}
-	}
-	return found
-}
-
-// flipSum is a sum of integers, and the probabilities of the sums with random signs.
-type flipSum struct {
-	sum, squares, largest int
-	values                int       // other than 0
-	ways                  []float64 // by sum + largest; nil for many values
-}
-
-// manyFlips is the number of values whose sum with random signs is close to a normal distribution.
-const manyFlips = 24
-
-func (s *flipSum) add(x int) {
-	if x == 0 {
-		return
-	}
-	s.sum += x
-	s.squares += x * x
-	s.values++
-	if s.values > manyFlips {
-		return
-	}
-	step := max(x, -x)
-	if s.ways == nil {
-		s.ways = []float64{1}
-	}
-	ways := make([]float64, len(s.ways)+2*step)
-	for i, p := range s.ways {
-		ways[i] += p / 2
-		ways[i+2*step] += p / 2
-	}
-	s.largest, s.ways = s.largest+step, ways
-}
-
-// significant reports whether the probability of a sum at least as far from 0 is below alpha.
-func (s *flipSum) significant(alpha, critical float64) bool {
-	size := max(s.sum, -s.sum)
-	if s.values > manyFlips {
-		return float64(size-1) > critical*math.Sqrt(float64(s.squares)) // sums are two apart
-	}
-	tail := 0.0
-	for _, p := range s.ways[size+s.largest:] {
-		tail += p
-	}
-	return 2*tail < alpha
 }
 
 // Changing returns the shares for a difference, other − base, if this share of the cases changes, or
@@ -296,19 +213,30 @@ func (p PairedRates) CasesNeeded(t Test) (int, error) {
 		return 0, fmt.Errorf("cases needed for the shares %v and %v of cases that change: want different shares of 0 or more, together at most 1", p.OnlyBase, p.OnlyOther)
 	}
 	enough := func(n int) bool { return p.power(n, t.Alpha) >= t.Power }
-	n := 1 + sort.Search(MaxCases, func(i int) bool { return enough(i + 1) })
+	n := leastCases(1, enough)
 	if n > MaxCases {
-		return 0, fmt.Errorf("cases needed to find a difference of %v: more than %d; look for a larger one", p.OnlyOther-p.OnlyBase, MaxCases)
+		return 0, tooSmall(p.OnlyOther - p.OnlyBase)
 	}
+	return n, nil
+}
+
+// leastCases returns the number of cases, from least on, from which on the power, which is not monotone, is
+// enough. It is above MaxCases if that many are too few.
+func leastCases(least int, enough func(cases int) bool) int {
+	n := least + sort.Search(MaxCases, func(i int) bool { return enough(least + i) })
 	const smooth = 4000 // cases, from which on a step of the power is negligible
 	if n < smooth {
 		for more := n + n/5 + 20; more > n; more-- {
 			if !enough(more) {
-				return more + 1, nil
+				return more + 1
 			}
 		}
 	}
-	return n, nil
+	return n
+}
+
+func tooSmall(difference float64) error {
+	return fmt.Errorf("cases needed to find a difference of %v: more than %d; look for a larger one", difference, MaxCases)
 }
 
 // Detectable returns the smallest difference that n cases find with the power of the test, if the share

@@ -145,36 +145,13 @@ func TestPlannedRates(t *testing.T) {
 // of them finds the difference with the planned power, and one that needs few cases is found at all.
 func TestPlannedCasesFind(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []struct {
-		rate, icc, difference float64
-		trials                int
-	}{{0.9, 0.5, -0.5, 4}, {0.8, 0.5, -0.4, 4}, {0.8, 0.5, -0.3, 8}, {0.5, 0.5, 0.3, 2}, {0.95, 0.2, -0.2, 8}} {
-		n := must(stats.Test{}.PlannedCases(c.rate, c.icc, c.difference, c.trials))(t)
-		k := 1/c.icc - 1
-		rates := distuv.Beta{Alpha: c.rate * k, Beta: (1 - c.rate) * k, Src: rng}
-		found := 0
-		const plans = 500
-		for range plans {
-			values := make([]float64, n)
-			sum := 0.0
-			for i := range values {
-				x := rates.Rand()
-				y := x * (1 + c.difference/c.rate)
-				if c.difference > 0 {
-					y = 1 - (1-x)*(1-c.difference/(1-c.rate))
-				}
-				for range c.trials {
-					values[i] += flip(rng, y) - flip(rng, x)
-				}
-				sum += values[i]
-			}
-			p := must(singles(t, values...).SignFlip(stats.Resampling{Resamples: 999}))(t)
-			if p.P < 0.05 && (sum > 0) == (c.difference > 0) {
-				found++
-			}
-		}
-		if power := float64(found) / plans; power < 0.76 || power > 0.88 {
-			t.Errorf("%+v: %d cases have the power %.3f", c, n, power)
+	for _, p := range []population{
+		{0.9, 0.5, -0.5, 4}, {0.8, 0.5, -0.4, 4}, {0.8, 0.5, -0.3, 8}, {0.5, 0.5, 0.3, 2}, {0.95, 0.2, -0.2, 8},
+		{1, 0, -0.05, 4}, {1, 1, -0.2, 2}, {0, 0.5, 0.02, 50},
+	} {
+		n := must(stats.Test{}.PlannedCases(p.rate, p.icc, p.difference, p.trials))(t)
+		if power := p.power(t, rng, n, 500); power < 0.76 || power > 0.88 {
+			t.Errorf("%+v: %d cases have the power %.3f", p, n, power)
 		}
 	}
 }
@@ -196,13 +173,9 @@ func TestPlannedCases(t *testing.T) {
 	for _, c := range []struct {
 		rate, icc, difference float64
 		trials                int
-	}{{0.8, 0.5, -0.1, 4}, {0.5, 0, 0.1, 3}} {
+	}{{0.8, 0.5, -0.1, 4}, {0.5, 0, 0.1, 3}, {0.5, 0.5, 0.01, 2}} {
 		many := must(stats.CasesNeeded(c.difference, must(stats.PlannedVariance(c.rate, c.icc, c.difference, c.trials))(t), stats.Test{}))(t)
 		near(t, "many cases", float64(plan(c.rate, c.icc, c.difference, c.trials, stats.Test{})), float64(many), 0.15)
-	}
-	variance := must(stats.PlannedVariance(0.5, 0.5, 0.01, 2))(t)
-	if n, want := plan(0.5, 0.5, 0.01, 2, stats.Test{}), must(stats.CasesNeeded(0.01, variance, stats.Test{}))(t); n != want {
-		t.Errorf("got %d cases, want %d", n, want)
 	}
 	for want, c := range map[string]struct {
 		rate   float64
@@ -226,8 +199,10 @@ func TestPlannedCases(t *testing.T) {
 
 func TestPlanRefuses(t *testing.T) {
 	for want, c := range map[string][3]float64{
-		"rate 0:":                         {0, 0.5, 0.1},
-		"rate 1:":                         {1, 0.5, -0.1},
+		"rate -0.1: want 0 to 1":                   {-0.1, 0.5, 0.2},
+		"rate 1.1: want 0 to 1":                    {1.1, 0.5, -0.2},
+		"would become -0.1: want a change from 0 ": {0, 0.5, -0.1},
+		"would become 1.1: want a change from -1":  {1, 0.5, 0.1},
 		"icc 2:":                          {0.5, 2, 0.1},
 		"a change of 0 of the rate 0.5":   {0.5, 0.5, 0},
 		"a change of 0.3 of the rate 0.8": {0.8, 0.5, 0.3},

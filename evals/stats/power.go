@@ -18,10 +18,6 @@ type Test struct {
 	// Power is the probability of finding an existing difference; 0 means 0.8. It must be above
 	// Alpha.
 	Power float64
-
-	// SignFlip plans for [Sample.SignFlip] instead of a t test: so few cases that it can never find a
-	// difference do not count. With more cases, the power is that of the t test, which is a little larger.
-	SignFlip bool
 }
 
 // CasesNeeded returns the number of cases, at least 2, that a t test of their mean needs to find
@@ -94,9 +90,6 @@ const farthest = 38.0
 // powerOf returns the power of a test of n cases whose mean is noncentrality standard errors from
 // 0, limited to farthest.
 func (t Test) powerOf(n int, noncentrality float64) float64 {
-	if t.SignFlip && math.Ldexp(1, 1-n) >= t.Alpha { // the probability if all differences have one sign
-		return 0
-	}
 	df := float64(n - 1)
 	return 1 - distuv.NoncentralT{Nu: df, Mu: min(noncentrality, farthest)}.CDF(quantileT(df, t.Alpha/2))
 }

@@ -24,15 +24,14 @@ difference of the means, and which difference the given cases can detect. It
 estimates the variance from the scored runs.
 
 For single runs that pass or fail, the computation is that of McNemar's mid-p
-test, which compare uses. Otherwise compare permutes signs: without runs this is
-simulated, and with runs the computation is that of a t test, which needs about
-the same number of cases, but never so few that no permutation finds a
-difference.
+test, which compare uses. Otherwise compare permutes signs, which is simulated.
+For different cases the computation is that of a t test.
 
 Without a set, it plans a comparison before there are runs: --rate is the mean
 that you expect, --effect the change to detect, such as -0.05, --icc the
 correlation of two runs of a case (0: all cases are equally hard; 1: a case
 always passes or always fails), and --trials the number of runs of each case.
+A rate of 1 is that of a suite that always passes: it can only drop.
 
 The computation assumes the same number of runs for each case as in the input.
 With two sets of runs it covers a comparison of the same cases before and after
