@@ -317,6 +317,16 @@ var secretContexts = []struct {
 		file := base64.StdEncoding.EncodeToString([]byte("# settings\nname = demo\nvalue = " + s + "\n"))
 		return exchange{header: jsonType, body: `{"file":"data:text/plain;base64,` + file + `"}`}
 	}},
+	{"member data", func(s string) exchange {
+		return exchange{gotHeader: jsonType, gotBody: `{"id":"x1","data":` + quoted("name = demo\nvalue = "+s+"\n") + `}`}
+	}},
+	{"base64", func(s string) exchange {
+		file := base64.StdEncoding.EncodeToString([]byte("# settings\nname = demo\nvalue = " + s + "\n"))
+		return exchange{gotHeader: jsonType, gotBody: `{"content":"` + file + `","encoding":"base64"}`}
+	}},
+	{"form", func(s string) exchange {
+		return exchange{header: formType, body: "grant=x&text=" + url.QueryEscape("use "+s+" for it") + "&b=2"}
+	}},
 	{"stream", func(s string) exchange {
 		form := `data: {"choices":[{"delta":{"content":"TEXT"},"index":0}]}` + "\n\n"
 		return exchange{gotHeader: eventsType, gotBody: deltas(form, "The key is "+s+" there.", 5) + "data: [DONE]\n\n"}
