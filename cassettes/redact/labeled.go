@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,27 +17,24 @@ func (o *Rules) labeled(text string) (parts []part) {
 		}
 	}
 	add := func(name string, from, to int) { addUpTo(secretIfLikely, name, from, to) }
-	for _, l := range labels {
-		if !slices.ContainsFunc(l.signs, func(sign string) bool { return strings.Contains(text, sign) }) {
-			continue
+	near, whole := o.nearNames(text), []part{{to: len(text)}}
+	for i := range labels {
+		l := &labels[i]
+		within := near
+		if l.name != "" {
+			within = whole
 		}
-		for _, at := range l.pattern.FindAllStringSubmatchIndex(text, -1) {
-			from, to := at[len(at)-2], at[len(at)-1]
-			switch l.name {
-			case "":
-				add(lastWords(strings.TrimSuffix(strings.TrimRight(text[at[2]:at[3]], " "), " is")), from, to)
-			case "cookie":
-				for _, p := range cookies(text[from:to]) {
-					add(l.name, from+p.from, from+p.to)
-				}
-			default:
-				add(l.name, from, to)
+		for _, w := range within {
+			for name, p := range l.values(text[w.from:w.to]) {
+				add(name, w.from+p.from, w.from+p.to)
 			}
 		}
 	}
 	if strings.Contains(text, "://") || strings.HasPrefix(text, "/") {
-		for _, at := range pathSegment.FindAllStringSubmatchIndex(text, -1) {
-			addUpTo(secretIfRandom, text[at[2]:at[3]], at[4], at[5])
+		for from := range stemWords(text) {
+			if at := pathSegment.FindStringSubmatchIndex(text[max(0, from-1):]); at != nil {
+				addUpTo(secretIfRandom, text[from:from+at[3]-at[2]], from-1+at[4], from-1+at[5])
+			}
 		}
 	}
 	for at := 0; ; {
@@ -59,13 +57,39 @@ func (o *Rules) labeled(text string) (parts []part) {
 	return parts
 }
 
-// labels are patterns for a value, which is their last group. Its name is the first group if there is no
+// label is a pattern for a value, which is its last group. The name is the first group if there is no
 // fixed one. Each match contains one of the signs.
-var labels = []struct {
+type label struct {
 	signs   []string
 	name    string
 	pattern *regexp.Regexp
-}{
+}
+
+// values yields the names and values that match in text.
+func (l *label) values(text string) iter.Seq2[string, part] {
+	return func(yield func(string, part) bool) {
+		if !slices.ContainsFunc(l.signs, func(sign string) bool { return strings.Contains(text, sign) }) {
+			return
+		}
+		for _, at := range l.pattern.FindAllStringSubmatchIndex(text, -1) {
+			name, all := l.name, []part{{}}
+			from, to := at[len(at)-2], at[len(at)-1]
+			switch all[0].to = to - from; name {
+			case "":
+				name = lastWords(strings.TrimSuffix(strings.TrimRight(text[at[2]:at[3]], " "), " is"))
+			case "cookie":
+				all = cookies(text[from:to])
+			}
+			for _, p := range all {
+				if !yield(name, part{from: from + p.from, to: from + p.to}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+var labels = []label{
 	{[]string{"**"}, "", regexp.MustCompile("\\*\\*([A-Za-z][\\w -]{1,40}):?\\*\\*:? +`?([^\\s`|]+)")},
 	{[]string{" provided: "}, "", regexp.MustCompile(`([A-Za-z][\w -]{1,40}) provided: ([^\s"']*[^\s"'.,;])`)},
 	{[]string{"--"}, "", regexp.MustCompile(`--([A-Za-z][\w-]{1,40}) +["']?([^\s"'<>]+)`)},
@@ -107,7 +131,7 @@ var labels = []struct {
 	// Bundler: https://bundler.io/v2.7/man/bundle-config.1.html#CREDENTIALS-FOR-GEM-SOURCES
 	{[]string{"BUNDLE_"}, "password", regexp.MustCompile(`BUNDLE_[A-Z0-9_]+__[A-Z]+\\*["']?\s*[:=]\s*\\*["']?([^\s"':\\]+:[^\s"'\\]+)`)},
 	// Options of commands.
-	{[]string{"curl", "http"}, "password", commandOption(`curl|https?`, `(?:-[uUa]|--(?:proxy-)?user|--auth)[ =]*\\*["']?[^\s"':]+["']?:["']?([^\s"'\\]+)`)},
+	{[]string{"curl", "http ", "https "}, "password", commandOption(`curl|https?`, `(?:-[uUa]|--(?:proxy-)?user|--auth)[ =]*\\*["']?[^\s"':]+["']?:["']?([^\s"'\\]+)`)},
 	{[]string{"curl"}, "cookie", commandOption(`curl`, `(?:-b|--cookie)[ =]*\\*["']?([^"'\\\n]+=[^"'\\\s]+)`)},
 	{[]string{"mysql", "mariadb"}, "password", commandOption(`mysql\w*|mariadb[\w-]*`, `-p`+labeledValue)},
 	{[]string{"docker", "podman", "helm"}, "password", commandOption(`(?:docker|podman|helm registry) login`, `(?:-p|--password)[ =]*`+labeledValue)},
@@ -117,7 +141,7 @@ var labels = []struct {
 
 // pathSegment matches the segment after a name in the path of a URL: /token/VALUE. Paths of files have ordinary
 // words there.
-var pathSegment = regexp.MustCompile(`/((?:[\w-]*[-_])?(?i:\w*token|\w*secret|\w*password|\w*key|\w*credential))s?/([\w~+=-]{12,})(?:[/?#\s"'<>)\\]|$)`)
+var pathSegment = regexp.MustCompile(`^/((?:[\w-]*[-_])?(?i:\w*token|\w*secret|\w*password|\w*key|\w*credential))s?/([\w~+=-]{12,})(?:[/?#\s"'<>)\\]|$)`)
 
 const (
 	labelGap     = `(?:\s|\\[nrt])+`
@@ -126,7 +150,7 @@ const (
 
 // commandOption returns the pattern of an option of these commands.
 func commandOption(commands, option string) *regexp.Regexp {
-	return regexp.MustCompile(`\b(?:` + commands + `)\b(?:[^\n;|]|\\\n)*?\s` + option)
+	return regexp.MustCompile(`\b(?:` + commands + `)(?:\b|$)(?:[^\n;|]|\\\n)*?\s` + option)
 }
 
 // quotedValue returns the value after a quote or the start of a cell at this place of text, and the

@@ -7,27 +7,36 @@ import (
 
 // A name is telling if it contains a word for a secret. What its values look like decides.
 
-// stems occur in every telling name, in lower case without - and _, by their first byte.
-var stems = stemsOf("pass", "pwd", "pin", "secret", "sess", "signature", "token", "key", "auth", "cred", "cookie", "code", "cvv", "cvc", "conn", "otp", "jwt", "bearer", "mfa", "dsn", "pw", "psk", "csrf", "xsrf", "sk", "pat", "tkn", "pswd", "pword", "puk")
+// stems occur in every telling name, in lower case without - and _, by their first two letters.
+var stems = stemsOf(
+	"pass", "pwd", "pin", "secret", "sess", "signature", "token", "key", "auth", "cred", "cookie", "code", "cvv", "cvc", "conn", "otp", "jwt", "bearer", "mfa", "dsn", "pw", "psk", "csrf", "xsrf", "sk", "pat",
+	"tkn", "pswd", "pword", "puk", "assertion", "kennwort", "contrasena", "senha", "haslo", "salasana", "sifre", "heslo",
+)
 
-func stemsOf(words ...string) *[256][]string {
-	var by [256][]string
+func stemsOf(words ...string) *[1 << 10][]string {
+	var by [1 << 10][]string
 	for _, w := range words {
-		by[w[0]] = append(by[w[0]], w)
+		by[pairOf(w)] = append(by[pairOf(w)], w)
 	}
 	return &by
 }
 
+// pairOf returns a number for the first two letters of text, in any case.
+func pairOf(text string) int { return int(text[0]&31)<<5 | int(text[1]&31) }
+
 // hasStem reports whether a plain name may be telling.
-func hasStem(plain string) bool {
-	for i := range len(plain) {
-		for _, stem := range stems[plain[i]] {
-			if strings.HasPrefix(plain[i:], stem) {
-				return true
+func hasStem(plain string) bool { return nextStem(plain, 0) < len(plain) }
+
+// nextStem returns the position of the next stem in text, in any case, or the length of text.
+func nextStem(text string, from int) int {
+	for i := from; i+1 < len(text); i++ {
+		for _, stem := range stems[pairOf(text[i:])] {
+			if len(text)-i >= len(stem) && strings.EqualFold(text[i:i+len(stem)], stem) {
+				return i
 			}
 		}
 	}
-	return false
+	return len(text)
 }
 
 // Words of names, in lower case.
