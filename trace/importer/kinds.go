@@ -31,7 +31,9 @@ func (k *kinds) isKnown(u llm.Unknown, kind string) bool {
 	case slices.Contains(textKinds, name):
 		return isEmptyPart(part)
 	case isReasoning:
-		return message.OtherText(part, own...) == ""
+		return message.OtherText(part, own...) == "" && message.IsReasoning(part, own...)
+	case slices.Contains(message.ReferenceKinds, name) && message.OtherText(part) != "":
+		return false
 	case tree.Scalar(part, "execution") == "client": // a search for tools without an id, which is not a call
 		return false
 	case readers[prefix][name], mediaKinds[name]:
@@ -45,7 +47,7 @@ func (k *kinds) isKnown(u llm.Unknown, kind string) bool {
 }
 
 // aboutMedia are members next to the content of media.
-var aboutMedia = set("image_url", "input_audio", "file", "detail", "format", "modality", "source_type", "mime_type", "media_type")
+var aboutMedia = set("image_url", "input_audio", "document_url", "file", "detail", "format", "modality", "source_type", "mime_type", "media_type")
 
 // addMedia adds what the other members of media have in another form than their format: all members of media without
 // content, such as a reference to a file, else those next to the content.
@@ -159,13 +161,13 @@ var (
 		"mcp_list_tools", "mcp_approval_request", "mcp_approval_response",
 		"compaction", "compaction_summary", "context_compaction",
 	}
-	chatKinds = []string{"reference", "tool_reference", "document"} // of Mistral and Cohere
+	chatKinds = append([]string{"document"}, message.ReferenceKinds...) // of Cohere and Mistral
 )
 
 // mediaKinds are known to each reader, because they hold no text of the model and no call.
 var mediaKinds = set(
 	"image", "image_url", "input_image", "audio", "audio_url", "input_audio", "output_audio", "video", "video_url",
-	"file", "input_file", "document", "media",
+	"file", "input_file", "document", "document_url", "media", // document_url is of Mistral
 )
 
 // textKinds are kinds of text. A part of such a kind is kept as unknown only if its text is not read.

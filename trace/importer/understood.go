@@ -78,6 +78,8 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 				add("the %s has a part without a type; it has the members %s", of, tree.Names(tree.Member(p.Raw, "value")))
 			case slices.Contains(textKinds, kind[strings.LastIndexAny(kind, ".:")+1:]):
 				add("the %s has a part of the kind %q whose text is not read", of, kind)
+			case reasoningMembers[kind[strings.LastIndexAny(kind, ".:")+1:]] != nil:
+				add("the %s has a part of the kind %q with data that is not read", of, kind)
 			default:
 				add("the %s has a part of the unknown kind %q", of, kind)
 			}

@@ -171,6 +171,34 @@ func TestUnknownContentIsReported(t *testing.T) {
 	}
 }
 
+// The parts of Mistral have texts, media and references to sources. Other data in them is listed, as part of a message of a
+// list, of a request, of a response and of a stream.
+func TestPartsOfMistral(t *testing.T) {
+	const text, other = `{"type":"text","text":"h"}`, `of the kind "thinking" with data that is not read`
+	const openAIOther = `of the kind "openai.thinking" with data that is not read`
+	for name, c := range map[string]struct{ part, list, request, response string }{
+		"thinking":                {`{"type":"thinking","thinking":[` + text + `],"closed":true}`, "", "", ""},
+		"thinking as a text":      {`{"type":"thinking","thinking":"h"}`, "", "", ""},
+		"thinking with a source":  {`{"type":"thinking","thinking":[` + text + `,{"type":"reference","reference_ids":[1]},{"type":"tool_reference","tool":"web_search","title":"t"}]}`, "", "", ""},
+		"thinking with a novelty": {`{"type":"thinking","thinking":[` + text + `,{"type":"hologram"}]}`, openAIOther, other, other},
+		"thinking as an object":   {`{"type":"thinking","thinking":` + text + `}`, openAIOther, other, other},
+		"a reference":             {`{"type":"reference","reference_ids":[1,"2"]}`, "", "", ""},
+		"a reference with a text": {`{"type":"reference","reference_ids":[1],"text":"h"}`, `"openai.reference"`, `"reference"`, `text that is not read, as "text"`},
+		"a document":              {`{"type":"document_url","document_url":"https://a.example/x.pdf","document_name":"x"}`, "", "", `"document_url"`},
+		"a document as a number":  {`{"type":"document_url","document_url":7}`, "media that are not read: document_url is 7", "document_url is 7", `"document_url"`},
+		"a sound":                 {`{"type":"input_audio","input_audio":"https://a.example/x.mp3"}`, "", "", `"input_audio"`},
+		"a file":                  {`{"type":"file","file_id":"f"}`, "", "", `"file"`},
+	} {
+		content := `"content":[{"type":"text","text":"a"},` + c.part + `]`
+		messages := `{"role":"user","content":"q"},{"role":"assistant",` + content + `},{"role":"user","content":"q"}`
+		response := `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant",` + content + `},"finish_reason":"stop"}]}`
+		isReported(t, name+", a list", `[`+messages+`]`, c.list)
+		isReported(t, name+", a request", typed(chatURL, `{"model":"m","messages":[`+messages+`]}`, `{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`), c.request)
+		isReported(t, name+", a response", typed(chatURL, chatSent, response), c.response)
+		isReported(t, name+", a stream", "data: "+strings.Replace(response, "message", "delta", 1)+"\n\ndata: [DONE]\n\n", c.response)
+	}
+}
+
 // Calls in a form that no provider has are reported, and so is a response of Gemini without a finish reason.
 func TestIncompleteCallsAreReported(t *testing.T) {
 	const asked, done = `{"role":"user","parts":[{"text":"q"}]}`, `{"candidates":[{"content":{"role":"model","parts":[{"text":"d"}]},"finishReason":"STOP"}]}`

@@ -207,10 +207,13 @@ func unreadMessage(c choices, add func(format string, args ...any)) (unknownCall
 			found = true
 		case name == "content" && value[0] == '[':
 			for _, part := range tree.Elements(value) {
-				if kind := tree.Scalar(part, "type"); !slices.Contains([]string{"text", "thinking", "refusal"}, kind) {
+				switch kind := tree.Scalar(part, "type"); {
+				case !slices.Contains([]string{"text", "thinking", "refusal", "reference"}, kind):
 					add("the content of the response has a part of the kind %q, which is not read", kind)
-				} else if name := message.OtherText(part, kind); name != "" {
-					add("the content of the response has a part with text that is not read, as %q", name)
+				case message.OtherText(part, kind) != "":
+					add("the content of the response has a part with text that is not read, as %q", message.OtherText(part, kind))
+				case !message.IsReasoning(part, "thinking"):
+					add("the content of the response has a part of the kind %q with data that is not read", kind)
 				}
 			}
 		case name == "tool_calls":

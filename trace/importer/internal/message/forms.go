@@ -307,6 +307,27 @@ func OtherText(part json.RawMessage, own ...string) string {
 	return ""
 }
 
+// ReferenceKinds are kinds of parts that refer to a source of a text, by Mistral; they have no text of their own.
+var ReferenceKinds = []string{"reference", "tool_reference"}
+
+// IsReasoning reports whether the members of a part that have reasoning, whose names these are, are texts or lists of
+// texts and of references, as in the thinking of Mistral.
+func IsReasoning(part json.RawMessage, names ...string) bool {
+	for _, name := range names {
+		value := tree.Member(part, name)
+		if !tree.IsNull(value) && !tree.IsText(value) && value[0] != '[' {
+			return false
+		}
+		for _, element := range tree.Elements(value) {
+			isReference := slices.Contains(ReferenceKinds, tree.Scalar(element, "type")) && OtherText(element) == ""
+			if _, hasText := tree.Text(element, "text"); !isReference && !hasText && !tree.IsText(element) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // NextTo returns the first member of an object, except the known one, that seems to have calls, results or text that is not
 // in the text that was read; empty if there is none.
 func NextTo(object json.RawMessage, known, read string) string {

@@ -16,7 +16,7 @@ func Media(kind string, part json.RawMessage, add func(format string, args ...an
 	w.value(media[kind])
 }
 
-// media are the shapes of parts: of OpenAI, Anthropic, Bedrock Converse, Cohere, the AI SDK, LangChain, Inspect, ATIF
+// media are the shapes of parts: of OpenAI, Mistral, Anthropic, Bedrock Converse, Cohere, the AI SDK, LangChain, Inspect, ATIF
 // and OpenTelemetry together, whose members differ in their names, and the shapes of others.
 var media = map[string]any{
 	"":              mediaPart,
@@ -37,7 +37,7 @@ var media = map[string]any{
 var (
 	mediaPart = mediaObject(object{
 		"image": mediaValue, "audio": mediaValue, "video": mediaValue, "document": mediaValue, "file": mediaObject(nil),
-		"imageUrl": mediaValue, "audioUrl": mediaValue, "videoUrl": mediaValue, "inputAudio": mediaObject(nil), "outputAudio": mediaObject(nil),
+		"imageUrl": mediaValue, "audioUrl": mediaValue, "videoUrl": mediaValue, "documentUrl": mediaValue, "inputAudio": either{text, mediaObject(nil)}, "outputAudio": mediaObject(nil),
 		"content": text,
 	})
 	mediaValue  = either{text, mediaObject(object{"data": either{text, list{count}, object{open: nil}}}), list{count}}
@@ -55,7 +55,7 @@ func mediaObject(others object) object {
 	for _, name := range []string{"url", "uri", "fileId", "fileData", "fileUrl", "base64", "base64Data", "path", "text", "id"} {
 		o[name] = text
 	}
-	for _, name := range []string{"type", "title", "name", "context", "filename", "format", "detail", "mimeType", "mediaType", "sourceType", "modality", "transcript"} {
+	for _, name := range []string{"type", "title", "name", "context", "filename", "format", "detail", "documentName", "mimeType", "mediaType", "sourceType", "modality", "transcript"} {
 		o[name] = about{text}
 	}
 	for name, shape := range others {
