@@ -49,6 +49,11 @@ the change that you plan for. With enough runs another change is found as well.
 	var flags setFlags
 	flags.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := rejectUnused(c,
+			unused{!*sequential, "without --sequential: add it, or remove the flag", []string{"effect"}},
+			unused{*sequential, "with --sequential, which draws nothing: remove one of them", []string{"seed"}}); err != nil {
+			return err
+		}
 		sets, lower, err := flags.score(w, c, args)
 		if err != nil {
 			return err
@@ -142,6 +147,9 @@ func (s *setFlags) of(c *cobra.Command) {
 // score scores each argument as a set. It returns the metrics for which a suite says that less is better.
 func (s *setFlags) score(w *cli.World, c *cobra.Command, args []string) (sets []*evals.Result, lower []string, err error) {
 	if err := cli.NeedFiles(c, args); err != nil {
+		return nil, nil, err
+	}
+	if err := rejectPrograms(c, args...); err != nil {
 		return nil, nil, err
 	}
 	sets = make([]*evals.Result, len(args))

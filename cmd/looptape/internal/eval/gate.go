@@ -100,8 +100,8 @@ read.`,
 		if err := cmp.Or(byMetric("max-drop", maxDrop, &g.MaxDrop), byMetric("min", least, &g.Min)); err != nil {
 			return err
 		}
-		if g.simulate && g.rows.tag != "" {
-			return errors.New("--simulate needs the baseline only, which has no tags: remove --tag")
+		if err := cmp.Or(g.rejectUnused(c, args), rejectPrograms(c, args...)); err != nil {
+			return err
 		}
 		if g.simulate && len(args) == 0 {
 			return simulate(w, &g, *format)
@@ -131,6 +131,27 @@ read.`,
 		return gate(w, r, &g, *format)
 	}
 	return c
+}
+
+// rejectUnused returns an error for a flag that would be ignored.
+func (g *gateFlags) rejectUnused(c *cobra.Command, args []string) error {
+	const simulated, updated = "with --simulate, which needs the baseline only: remove it", "with --update, which evaluates no gate: remove one of them"
+	suite := false
+	if len(args) == 1 {
+		text, err := readSuite(args[0])
+		suite = text != nil || err != nil
+	}
+	if g.simulate && !suite && len(args) > 0 {
+		return cli.UsageError(c, "--simulate needs the baseline only: remove the files, or name one suite")
+	}
+	if format := c.Flags().Lookup("format").Value.String(); g.simulate && format != "table" && format != "json" {
+		return cli.UsageError(c, "--simulate has no --format %s: use table or json", format)
+	}
+	return rejectUnused(c,
+		unused{g.simulate, "with --simulate: remove one of them", []string{"update", "junit", "markdown", "must-pass", "require-power"}},
+		unused{g.simulate, simulated, []string{"tag"}},
+		unused{g.simulate && !suite, simulated, rowFlagNames()},
+		unused{g.update, updated, []string{"format", "junit", "markdown", "min", "detect", "require-power"}})
 }
 
 // byMetric reads the values of a flag, each a number for all metrics or METRIC=NUMBER.

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -74,7 +75,14 @@ The test is two-sided. The test of gate is one-sided and needs fewer cases.
 	var flags setFlags
 	flags.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := needPositive(c, "alpha", "power"); err != nil {
+		planned := c.Flags().Changed("rate")
+		const plans = "with --rate, which plans without runs: remove one of them"
+		if err := cmp.Or(needPositive(c, "alpha", "power"), rejectUnused(c,
+			unused{planned, "with --rate: use --effect", []string{"difference"}},
+			unused{planned, plans, rowFlagNames()},
+			unused{!planned, "without --rate: use --difference", []string{"effect"}},
+			unused{!planned, "without --rate: the runs show it", []string{"icc", "trials"}},
+			unused{len(args) < 2, "without a second set", []string{"new-score"}})); err != nil {
 			return err
 		}
 		if len(args) == 0 {

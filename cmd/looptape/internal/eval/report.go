@@ -80,6 +80,9 @@ last FILE. Probabilities are corrected for all sets.
 	r.page.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.format = *format
+		if err := r.rejectUnused(c, args); err != nil {
+			return err
+		}
 		switch {
 		case r.max < 0:
 			return fmt.Errorf("--cases %d: want a number of cases, or 0 for all", r.max)
@@ -100,6 +103,24 @@ last FILE. Probabilities are corrected for all sets.
 		return writeReport(w, rep, &r)
 	}
 	return c
+}
+
+// rejectUnused returns an error for a flag that would be ignored.
+func (r *reportFlags) rejectUnused(c *cobra.Command, args []string) error {
+	tables, statistics := r.format == "table" || r.format == "markdown", r.format == "html" || r.format == "json"
+	compared := r.against != "" || r.sets
+	if r.sets && len(args) > 2 && !tables && r.format != "html" {
+		return cli.UsageError(c, "--format %s has no columns for more than two sets: use table, markdown or html", r.format)
+	}
+	suites := args
+	if r.against != "" {
+		suites = append([]string{r.against}, args...)
+	}
+	return cmp.Or(rejectPrograms(c, suites...), rejectUnused(c,
+		unused{!tables, "with --format " + r.format + ": use table or markdown, or remove the flag", []string{"cases", "zeros"}},
+		unused{!compared, "without a comparison: set --against or --sets, or remove the flag", []string{"seed", "zeros"}},
+		unused{r.format != "html", "without --format html: add it, or remove the flag", []string{"transcripts"}},
+		unused{!tables && !statistics, "with --format " + r.format + ", which has no statistics: remove one of them", []string{"labels"}}))
 }
 
 // makeReport scores the runs and the runs to compare with.

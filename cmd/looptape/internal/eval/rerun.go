@@ -72,6 +72,11 @@ a program or the model failed; 2 if a record could not be read.`,
 	cli.OutputFlag(c, &v.output, "output", "trace `file` for the reruns")
 	v.format = cli.FormatFlag(c, "table", "json", "jsonl")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := rejectUnused(c,
+			unused{v.model == "", "without --model: add it, or remove the flag", []string{"provider", "name", "base-url"}},
+			unused{v.model != "", "with --model, which starts no program: remove one of them", []string{"timeout"}}); err != nil {
+			return err
+		}
 		v.models = graders{w: w, recordCommand: v.recordCommand(args)}
 		if v.recording {
 			v.models.record = recordAll

@@ -79,7 +79,11 @@ scores a changed file again.
 	c.Flags().StringArrayVar(&flags.hosts, "key-host", nil, "--record: `host` of a base_url in the suite that gets the key of the provider (repeatable)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		args, err := record.parse(args)
-		switch {
+		err = cmp.Or(err, rejectUnused(c,
+			unused{record == "", "without --record: add it, or remove the flag", []string{"key-host", "price"}},
+			unused{*format != "json", "without --format json, which has bootstrap intervals", []string{"seed"}},
+			unused{*format == "jsonl", "with --format jsonl, which has no statistics", []string{"labels"}}))
+		switch err = cmp.Or(err, rejectPrograms(c, args...)); {
 		case err != nil:
 			return err
 		case record != "" && *resume:

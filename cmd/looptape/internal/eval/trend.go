@@ -41,14 +41,16 @@ that chance alone explains: use compare or gate to decide.
 		Args:    needSets,
 	}
 	format := cli.FormatFlag(c, "table", "markdown", "json", "html")
-	seed := seedFlag(c)
 	var out string
 	cli.OutputFlag(c, &out, "output", "output `file` (default: standard output)")
 	var rows rowFlags
 	rows.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := rejectPrograms(c, args...); err != nil {
+			return err
+		}
 		t := &trend{Changes: map[string]*trendChange{}}
-		if err := t.read(c.Context(), w, &rows, args, *seed); err != nil {
+		if err := t.read(c.Context(), w, &rows, args); err != nil {
 			return err
 		}
 		write := map[string]func(io.Writer) error{
@@ -99,7 +101,7 @@ type trendChange struct {
 }
 
 // read scores the results and compares each with the one before, and the last with the first.
-func (t *trend) read(ctx context.Context, w *cli.World, rows *rowFlags, names []string, seed uint64) error {
+func (t *trend) read(ctx context.Context, w *cli.World, rows *rowFlags, names []string) error {
 	var first, before *evals.Result
 	for i, name := range names {
 		set, err := rows.set(w, []string{name}, graders{})
@@ -114,7 +116,7 @@ func (t *trend) read(ctx context.Context, w *cli.World, rows *rowFlags, names []
 		unread := result.Unread()
 		cli.PrintErrors(w, unread)
 		t.unreadable = append(t.unreadable, unread...)
-		changes, err := trendChanges(before, result, seed)
+		changes, err := trendChanges(before, result)
 		if err != nil {
 			return err
 		}
@@ -126,7 +128,7 @@ func (t *trend) read(ctx context.Context, w *cli.World, rows *rowFlags, names []
 			first = result
 		}
 		if i == len(names)-1 {
-			changes, err := trendChanges(first, result, seed)
+			changes, err := trendChanges(first, result)
 			if err != nil {
 				return err
 			}
@@ -152,12 +154,12 @@ func (t *trend) add(name string, r *evals.Result, changes map[string]*trendChang
 }
 
 // trendChanges returns the differences of two results by metric; none without a common case.
-func trendChanges(before, after *evals.Result, seed uint64) (map[string]*trendChange, error) {
+func trendChanges(before, after *evals.Result) (map[string]*trendChange, error) {
 	changes := map[string]*trendChange{}
 	if before == nil || !haveCommonCase(before, after) {
 		return changes, nil
 	}
-	all, err := before.Compare([]*evals.Result{after}, seed)
+	all, err := before.Compare([]*evals.Result{after}, 0)
 	if err != nil {
 		return nil, err
 	}
