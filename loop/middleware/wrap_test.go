@@ -3,6 +3,9 @@ package middleware_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +87,50 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// The function may change the request of a call. It gets the error of the model and of the tool. Each
+// of several gets the end of the run with its reason, also if another one fails there.
+func TestWrapErrors(t *testing.T) {
+	var log []string
+	wrap := func(name string) loop.Middleware {
+		return middleware.Wrap(name, func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+			if a.Kind == "model_call" {
+				req := *a.Model.Request
+				req.Messages = append(slices.Clone(req.Messages), llm.User(name))
+				a.Model.Request = &req
+			}
+			err := next(ctx)
+			switch {
+			case a.Kind == "loop_end":
+				log = append(log, name+" loop_end "+string(a.Result.StopReason))
+				return errors.New("no end of " + name)
+			case err != nil:
+				log = append(log, fmt.Sprintf("%s %s of step %d: %v", name, a.Kind, a.Model.Step+a.Tool.Step, err))
+			}
+			return err
+		})
+	}
+	bad := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no luck") }}
+	model := fake.NewModel(call("1"), fake.Response{Err: errors.New("gone")})
+	agent, err := loop.New(model, &loop.Config{Tools: []loop.Tool{bad}, Middleware: []loop.Middleware{wrap("A"), wrap("B")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = agent.Run(t.Context(), loop.Prompt("go"))
+	want := []string{"B tool_call of step 0: no luck", "A tool_call of step 0: no luck", "B model_call of step 1: gone", "A model_call of step 1: gone", "A loop_end error", "B loop_end error"}
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Errorf("errors and ends (-want +got):\n%s", diff)
+	}
+	for _, text := range []string{"gone", "no end of A", "no end of B"} {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("got error %v, want one with %q", err, text)
+		}
+	}
+	sent := model.RecordedRequests()[0].Request.Messages
+	if diff := cmp.Diff([]llm.Message{llm.User("go"), llm.User("A"), llm.User("B")}, sent); diff != "" {
+		t.Errorf("the first request (-want +got):\n%s", diff)
+	}
+}
+
 // The context that f passes to next is the context of the call.
 func TestWrapContext(t *testing.T) {
 	type key struct{}
@@ -95,14 +142,19 @@ func TestWrapContext(t *testing.T) {
 	p := middleware.Wrap("p", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 		return next(context.WithValue(ctx, key{}, a.Kind))
 	})
-	agent, err := loop.New(fake.NewModel(call("1"), fake.Response{Text: "done"}), &loop.Config{Tools: []loop.Tool{spy}, Middleware: []loop.Middleware{p}})
+	answers := fake.NewModel(call("1"), fake.Response{Text: "done"})
+	model := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		seen = append(seen, ctx.Value(key{}))
+		return answers.Stream(ctx, req)
+	})
+	agent, err := loop.New(model, &loop.Config{Tools: []loop.Tool{spy}, Middleware: []loop.Middleware{p}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := agent.Run(t.Context(), loop.Prompt("go")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]any{"tool_call"}, seen); diff != "" {
-		t.Errorf("values in the tool's context (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]any{"model_call", "tool_call", "model_call"}, seen); diff != "" {
+		t.Errorf("values in the contexts (-want +got):\n%s", diff)
 	}
 }

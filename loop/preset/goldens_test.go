@@ -184,6 +184,9 @@ func TestAgentierGoldens(t *testing.T) {
 					opts.OnToken = nil
 				}
 				res, err := a.Run(ctx, in, opts)
+				if end := g.mem.Events()[len(g.mem.Events())-1].Body.(trace.RunEnd); res != nil && res.Stop != end.StopReason {
+					t.Errorf("the stop reason is %q, want %q", res.Stop, end.StopReason)
+				}
 				if res != last.Complete || err != last.Err {
 					t.Errorf("got %+v, %v, and in the callbacks %+v, %v", res, err, last.Complete, last.Err)
 				}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
@@ -77,7 +78,9 @@ func TestNoGuardAG24(t *testing.T) {
 
 // AG-40: the result has all fields that the reference documentation lists.
 func TestResult(t *testing.T) {
-	a, _ := newAgent(t, loop.Config{}, calling("c1", "c2"), saying("done"))
+	first := calling("c1", "c2")
+	first.Text = "wait"
+	a, _ := newAgent(t, loop.Config{}, first, saying("done"))
 	res := mustRun(t, a, nil)
 	result := func(id string) llm.ToolResult {
 		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: `{"id":"` + id + `"}`}}}
@@ -90,7 +93,7 @@ func TestResult(t *testing.T) {
 		Stop:   trace.ReasonEndTurn,
 		Messages: []llm.Message{
 			llm.User("go"),
-			llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"id":"c1"}`}, llm.ToolCall{ID: "c2", Name: "a", Arguments: `{"id":"c2"}`}),
+			llm.Assistant(llm.Text{Text: "wait"}, llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"id":"c1"}`}, llm.ToolCall{ID: "c2", Name: "a", Arguments: `{"id":"c2"}`}),
 			llm.ToolResults(result("c1")), llm.ToolResults(result("c2")),
 			llm.Assistant(llm.Text{Text: "done"}),
 		},
@@ -117,7 +120,7 @@ func TestRunOptions(t *testing.T) {
 	}{
 		"the agent's":             {nil, 4, trace.ReasonMaxSteps},
 		"nothing changed":         {&agentier.RunOptions{}, 4, trace.ReasonMaxSteps},
-		"fewer iterations":        {&agentier.RunOptions{MaxIterations: 2}, 2, trace.ReasonMaxSteps},
+		"fewer iterations":        {&agentier.RunOptions{MaxIterations: 2, OnToken: func(string) {}}, 2, trace.ReasonMaxSteps},
 		"more iterations":         {&agentier.RunOptions{MaxIterations: 9}, 5, trace.ReasonBudget},
 		"none":                    {&agentier.RunOptions{MaxIterations: loop.Disabled}, 0, trace.ReasonMaxSteps},
 		"fewer tokens":            {&agentier.RunOptions{MaxTokens: 31}, 3, trace.ReasonBudget},
@@ -180,15 +183,27 @@ func TestCallbacks(t *testing.T) {
 		t.Errorf("what was reported (-want +got):\n%s", diff)
 	}
 	log = nil
-	a, _ = newAgent(t, loop.Config{MaxSteps: 1}, say)
+	a, _ = newAgent(t, loop.Config{MaxSteps: 1, Middleware: []loop.Middleware{spy}}, say)
 	mustRun(t, a, callbacks(&log))
-	if got := log[len(log)-1]; got != `complete "one two" after 1s` {
-		t.Errorf("at a limit: got %q last", got)
+	want = append(want[:5:5], `complete "one two" after 1s`)
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Errorf("what was reported at a limit (-want +got):\n%s", diff)
+	}
+	log = nil
+	a, _ = newAgent(t, loop.Config{Middleware: []loop.Middleware{spy}}, saying("done"))
+	in := loop.Continue([]llm.Message{llm.User("go"), llm.Assistant(llm.ToolCall{ID: "c9", Name: "a", Arguments: "{}"})})
+	in.Resume = &loop.Resume{}
+	if _, err := a.Run(t.Context(), in, callbacks(&log)); err != nil {
+		t.Error(err)
+	}
+	want = []string{"call a {}", "run c9", "result a {}", "token done", `complete "done" after 1s`}
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Errorf("what was reported of a resumed run (-want +got):\n%s", diff)
 	}
 }
 
-// AG-29, AG-31: a model failure is passed to the callback and then returned with its
-// cause, without a result. A tool failure is not passed to the callback.
+// AG-29, AG-31: a model failure, also in the middle of a response, is passed to the callback and
+// then returned with its cause, without a result. A tool failure is not passed to the callback.
 func TestModelError(t *testing.T) {
 	var log []string
 	bad := loop.Tool{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no") }}
@@ -203,6 +218,14 @@ func TestModelError(t *testing.T) {
 	want := []string{"call bad {}", "error agentier: MODEL_ERROR: loop: step 1: fake: status 429: slow down"}
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Errorf("what was reported (-want +got):\n%s", diff)
+	}
+	log = nil
+	a, _ = newAgent(t, loop.Config{}, fake.Response{Text: "half", Error: &fake.Failure{Status: 500, After: 1, Message: "gone"}})
+	if res, err := a.Run(t.Context(), loop.Prompt("go"), callbacks(&log)); res != nil || err == nil {
+		t.Errorf("in the middle of a response: got %+v, %v", res, err)
+	}
+	if n := len(log); n != 2 || log[n-1] != "error agentier: MODEL_ERROR: loop: step 0: fake: status 500: gone" {
+		t.Errorf("what was reported in the middle of a response: %q", log)
 	}
 }
 
@@ -242,10 +265,16 @@ func TestOnToken(t *testing.T) {
 		{nil, llm.NonStreaming},
 		{&agentier.RunOptions{OnToken: func(string) {}}, llm.Streaming},
 		{&agentier.RunOptions{OnComplete: func(*agentier.Result) {}}, llm.NonStreaming},
+		{&agentier.RunOptions{OnToolCall: func(string, json.RawMessage) {}}, llm.NonStreaming},
+		{&agentier.RunOptions{OnToolResult: func(string, any) {}}, llm.NonStreaming},
+		{&agentier.RunOptions{OnError: func(error) {}}, llm.NonStreaming},
 	} {
 		modes = nil
 		mustRun(t, a, c.opts)
-		if diff := cmp.Diff([]llm.ResponseMode{c.mode, c.mode}, modes); diff != "" {
+		if _, _, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, c.opts); err == nil {
+			t.Error("a text became a value")
+		}
+		if diff := cmp.Diff(slices.Repeat([]llm.ResponseMode{c.mode}, 4), modes); diff != "" {
 			t.Errorf("the modes of the requests (-want +got):\n%s", diff)
 		}
 	}
@@ -408,13 +437,16 @@ type facts struct {
 	Iterations               int
 	Stop                     trace.Reason
 	Timeout                  time.Duration
+	Options, Request         string // of the trace and of the first request, without the values that the other facts have
 }
 
 // probe returns the facts of an agent with a configuration.
 func probe(t *testing.T, cfg loop.Config) (f facts) {
 	t.Helper()
 	clock := fake.NewClock()
-	cfg.Clock = clock
+	var mem trace.Memory
+	cfg.Clock, cfg.Sink = clock, &mem
+	given := cfg
 	many := calling("c1")
 	many.Calls[0].ID = "c{n}"
 	many.Repeat = 40
@@ -432,6 +464,13 @@ func probe(t *testing.T, cfg loop.Config) (f facts) {
 		f.Middleware += p.Name
 	}
 	f.Model, f.Iterations, f.Stop = req.Model, res.Usage.Iterations, res.Stop
+	f.Options = fmt.Sprint(mem.Events()[0].Body.(trace.RunStart).Options)
+	sent := *req
+	sent.Model, sent.Tools = "", nil
+	f.Request = string(sent.AppendJSON(nil))
+	if diff := cmp.Diff(given, cfg, cmpopts.IgnoreFields(loop.Config{}, "Clock", "Sink", "Tools", "Middleware")); diff != "" {
+		t.Errorf("the configuration of the caller (-before +after):\n%s", diff)
+	}
 	if a, err = agentier.New(&fake.Model{Clock: clock, Responses: []fake.Response{{Stall: true}}}, &cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -448,6 +487,14 @@ func probe(t *testing.T, cfg loop.Config) (f facts) {
 // are required.
 func TestConfigKeys(t *testing.T) {
 	base := facts{Model: "m", Iterations: 10, Stop: trace.ReasonMaxSteps, Timeout: time.Minute}
+	base.Options = "[{preset agentier} {delivery buffered} {max_steps 10} {cap_at top} {concurrency unbounded} {deadline 1m0s} {grace 1s} {tool_message one_per_call} {error_flag off}]"
+	base.Request = `{"model":"","messages":[{"role":"user","parts":[{"type":"text","text":"go"}]}],"response_mode":"buffered"}`
+	declares := func(f *facts, from, to string) {
+		if !strings.Contains(f.Options, from) {
+			t.Errorf("the trace declares %s, without %q", f.Options, from)
+		}
+		f.Options = strings.Replace(f.Options, from, to, 1)
+	}
 	wrapped := 0
 	counts := middleware.Wrap("counts", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 		if a.Kind == "model_call" {
@@ -463,9 +510,12 @@ func TestConfigKeys(t *testing.T) {
 		"model":         {func(c *loop.Config) { c.Model = "gpt-4o" }, func(f *facts) { f.Model = "gpt-4o" }},
 		"tools":         {func(c *loop.Config) { c.Tools = []loop.Tool{echo(fake.NewClock())} }, func(f *facts) { f.Tools = "a" }},
 		"middleware":    {func(c *loop.Config) { c.Middleware = []loop.Middleware{counts} }, func(f *facts) { f.Middleware = "counts" }},
-		"maxIterations": {func(c *loop.Config) { c.MaxSteps = 15 }, func(f *facts) { f.Iterations = 15 }},
-		"maxTokens":     {func(c *loop.Config) { c.TokenBudget = 31 }, func(f *facts) { f.Iterations, f.Stop = 3, trace.ReasonBudget }},
-		"timeout":       {func(c *loop.Config) { c.Deadline = 2 * time.Minute }, func(f *facts) { f.Timeout = 2 * time.Minute }},
+		"maxIterations": {func(c *loop.Config) { c.MaxSteps = 15 }, func(f *facts) { f.Iterations = 15; declares(f, "max_steps 10", "max_steps 15") }},
+		"maxTokens": {func(c *loop.Config) { c.TokenBudget = 31 }, func(f *facts) {
+			f.Iterations, f.Stop = 3, trace.ReasonBudget
+			declares(f, "{deadline ", "{token_budget 31} {deadline ")
+		}},
+		"timeout": {func(c *loop.Config) { c.Deadline = 2 * time.Minute }, func(f *facts) { f.Timeout = 2 * time.Minute; declares(f, "deadline 1m", "deadline 2m") }},
 	} {
 		cfg, want := loop.Config{Model: "m"}, base
 		c.set(&cfg)

@@ -14,6 +14,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/agentier"
+	"github.com/looptape/looptape/trace"
 )
 
 type count struct {
@@ -47,6 +48,7 @@ func TestCodes(t *testing.T) {
 		"canceled in a wait": {cfg: retrying(3), turns: []fake.Response{{Error: &fake.Failure{Status: 503}}},
 			code: "ABORTED", cause: errMine, stop: after(500*time.Millisecond, errMine), took: 500 * time.Millisecond},
 		"the caller's time is over": {turns: []fake.Response{hang}, code: "TIMEOUT", cause: context.DeadlineExceeded, stop: after(time.Second, context.DeadlineExceeded)},
+		"canceled, time returns":    {cfg: loop.Config{DeadlineReturns: true}, turns: []fake.Response{hang}, code: "ABORTED", cause: context.Canceled, stop: after(time.Second, context.Canceled)},
 		"canceled, then over":       {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(59*time.Second, errMine)},
 		"over, then canceled":       {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
 	} {
@@ -62,7 +64,10 @@ func TestCodes(t *testing.T) {
 		}
 		var reported []error // AG-29
 		begun := clock.Now()
-		res, err := a.Run(ctx, loop.Prompt("go"), &agentier.RunOptions{OnError: func(err error) { reported = append(reported, err) }})
+		res, err := a.Run(ctx, loop.Prompt("go"), &agentier.RunOptions{
+			OnError:    func(err error) { reported = append(reported, err) },
+			OnComplete: func(*agentier.Result) { t.Errorf("%s: OnComplete was called", name) }, // AG-28
+		})
 		cancel()
 		if took := clock.Now().Sub(begun); len(reported) != 1 || reported[0] != err || c.took != 0 && took != c.took {
 			t.Errorf("%s: OnError got %v after %v, want %v once after %v", name, reported, took, err, c.took)
@@ -127,6 +132,36 @@ func TestErrorType(t *testing.T) {
 	}
 }
 
+// AG-03, AG-13: the time limit is checked before each iteration, also if the time was over between
+// two of them.
+func TestTimeBetweenIterations(t *testing.T) {
+	for _, returns := range []bool{false, true} {
+		var mem trace.Memory
+		clock := fake.NewClock()
+		waits := loop.Middleware{Name: "waits", New: func(loop.RunInfo) loop.Hooks {
+			return loop.Hooks{AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (d loop.Decision, err error) {
+				return d, clock.Sleep(t.Context(), 2*time.Minute)
+			}}
+		}}
+		a, m := newAgent(t, loop.Config{Sink: &mem, DeadlineReturns: returns, Middleware: []loop.Middleware{waits}}, calling("c1"), saying("never"))
+		clock = m.Clock
+		res, err := a.Run(t.Context(), loop.Prompt("go"), nil)
+		steps := 0
+		for _, ev := range mem.Events() {
+			if _, ok := ev.Body.(trace.StepStart); ok {
+				steps++
+			}
+		}
+		e, failed := errors.AsType[*agentier.Error](err)
+		if n := len(m.RecordedRequests()); n != 1 || steps != 1 || failed == returns {
+			t.Errorf("returns %v: got %+v, %v after %d steps and %d requests", returns, res, err, steps, n)
+		}
+		if returns && (res == nil || res.Stop != trace.ReasonDeadline || res.Usage.Iterations != 1) || failed && e.Code != "TIMEOUT" {
+			t.Errorf("returns %v: got %+v, %v", returns, res, err)
+		}
+	}
+}
+
 func TestErrorText(t *testing.T) {
 	err := &agentier.Error{Code: "ABORTED", Err: context.Canceled}
 	if got := err.Error(); got != "agentier: ABORTED: context canceled" || !errors.Is(err, context.Canceled) {
@@ -148,9 +183,9 @@ func (c *released) WithTimeout(ctx context.Context, d time.Duration, cause error
 
 // AG-11: the timer of a run is released at its end, for each kind of end.
 func TestTimerIsReleased(t *testing.T) {
-	for _, turn := range []fake.Response{{Text: "done"}, {Error: &fake.Failure{Status: 500}}, {Stall: true}} {
+	for _, turn := range []fake.Response{{Text: "done"}, {Error: &fake.Failure{Status: 500}}, {Stall: true}, {Calls: []fake.Call{{Name: "a", Arguments: "{}"}}, Repeat: 20}} {
 		clock := &released{Clock: fake.NewClock()}
-		a, err := agentier.New(&fake.Model{Clock: clock.Clock, Responses: []fake.Response{turn}}, &loop.Config{Model: "m", Clock: clock})
+		a, err := agentier.New(&fake.Model{Clock: clock.Clock, Responses: []fake.Response{turn}}, &loop.Config{Model: "m", Clock: clock, Tools: []loop.Tool{echo(clock.Clock)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,10 +242,32 @@ func TestRunFor(t *testing.T) {
 	if got, res, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil); got != nil || res == nil || res.Value != nil || err != nil {
 		t.Errorf("a limit before the final answer: got %v, %+v, %v", got, res, err)
 	}
+	a, _ = newAgent(t, loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, say(`{"n":3}`)...)
+	if got, _, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil); err != nil || got == nil || got.N != 3 {
+		t.Errorf("a forced final answer: got %v, %v", got, err)
+	}
 	if _, _, err := agentier.RunFor[chan int](t.Context(), a, loop.Prompt("go"), 0, nil); err == nil || !strings.Contains(err.Error(), "the output schema") {
 		t.Errorf("a type without a schema: got %v", err)
 	}
-	// Only this run has the schema.
+	// Only this run has the schema. It has the middleware of the agent, too.
+	steps := 0
+	counts := loop.Middleware{Name: "counts", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) { steps++; return loop.StepChange{}, nil }}
+	}}
+	own, err := middleware.NewOutput([]byte(`{"type":"object","required":["m"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []loop.Middleware{own.Middleware(0), counts}
+	a, _ = newAgent(t, loop.Config{Middleware: list}, saying(`{"n":1,"m":2}`))
+	for range 2 {
+		if got, _, err := agentier.RunFor[map[string]int](t.Context(), a, loop.Prompt("go"), 0, nil); err != nil || (*got)["m"] != 2 {
+			t.Errorf("a run with its own schema: got %v, %v", got, err)
+		}
+	}
+	if res := mustRun(t, a, nil); steps != 3 || res.Value == nil || list[1].Name != "counts" {
+		t.Errorf("the middleware of the agent had %d steps, and its run %+v", steps, res)
+	}
 	a, m := newAgent(t, loop.Config{}, saying(`{"n":1}`))
 	if _, _, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil); err != nil {
 		t.Fatal(err)

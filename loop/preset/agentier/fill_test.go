@@ -40,6 +40,10 @@ func TestFill(t *testing.T) {
 	if diff := cmp.Diff(want, got, words); diff != "" || got.ErrorText("", nil) != "mine" {
 		t.Errorf("a caller's own options (-want +got):\n%s", diff)
 	}
+	every := agentier.Fill(loop.Config{Retry: loop.Retry{On: func(error) bool { return true }}})
+	if eof := io.ErrUnexpectedEOF; !every.Retry.On(io.EOF) || got.Retry.On(io.EOF) || !got.Retry.On(eof) {
+		t.Error("another rule of retries")
+	}
 	if got := agentier.Fill(loop.Config{Deadline: loop.Disabled}); got.Deadline != 0 {
 		t.Errorf("no limit of time became %v", got.Deadline)
 	}
@@ -80,7 +84,7 @@ func TestRetriesErrors(t *testing.T) {
 	}
 }
 
-// AG-16: all calls of a response run concurrently.
+// AG-16: all calls of each response run concurrently.
 func TestUnlimitedConcurrency(t *testing.T) {
 	clock := fake.NewClock()
 	tools := &fake.Tools{Clock: clock, List: []fake.Tool{{Name: "a", Behavior: fake.Behavior{Delay: time.Second}}}}
@@ -88,15 +92,15 @@ func TestUnlimitedConcurrency(t *testing.T) {
 	for i := range ids {
 		ids[i] = fmt.Sprint(i)
 	}
-	a, err := agentier.New(&fake.Model{Clock: clock, Responses: []fake.Response{calling(ids...), saying("done")}}, &loop.Config{Model: "m", Clock: clock, Tools: []loop.Tool{{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+	a, err := agentier.New(&fake.Model{Clock: clock, Responses: []fake.Response{calling(ids...), calling(ids...), saying("done")}}, &loop.Config{Model: "m", Clock: clock, Tools: []loop.Tool{{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
 		parts, err := tools.Run(ctx, c.ID, c.Name, c.Arguments)
 		return loop.Output{Content: parts}, err
 	}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mustRun(t, a, nil); tools.Peak() != len(ids) {
-		t.Errorf("got %d concurrent tools, want %d", tools.Peak(), len(ids))
+	if res := mustRun(t, a, nil); tools.Peak() != len(ids) || res.Duration != 2*time.Second {
+		t.Errorf("got %d concurrent tools and two steps of %v, want %d", tools.Peak(), res.Duration, len(ids))
 	}
 }
 
@@ -105,11 +109,13 @@ func TestSnapshotJSON(t *testing.T) {
 	type weather struct {
 		TempC int `json:"tempC"`
 	}
-	tools := make([]loop.Tool, 3)
-	var errs [3]error
+	tools := make([]loop.Tool, 5)
+	var errs [5]error
 	tools[0], errs[0] = loop.NewTool("text", "", func(context.Context, struct{}) (string, error) { return "sunny", nil })
 	tools[1], errs[1] = loop.NewTool("value", "", func(context.Context, struct{}) (weather, error) { return weather{22}, nil })
 	tools[2], errs[2] = loop.NewTool("nothing", "", func(context.Context, struct{}) (any, error) { return nil, nil })
+	tools[3], errs[3] = loop.NewTool("empty", "", func(context.Context, struct{}) (string, error) { return "", nil })
+	tools[4], errs[4] = loop.NewTool("signs", "", func(context.Context, struct{}) ([]string, error) { return []string{"<&>"}, nil })
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +128,7 @@ func TestSnapshotJSON(t *testing.T) {
 	for _, c := range mustRun(t, a, nil).ToolCalls {
 		got = append(got, c.Result.Text())
 	}
-	if diff := cmp.Diff([]string{"sunny", `{"tempC":22}`, "null"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"sunny", `{"tempC":22}`, "null", "", `["<&>"]`}, got); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 }

@@ -22,10 +22,10 @@ func TestPartJSON(t *testing.T) {
 	}
 	res := &agentier.Result{
 		Output: "<hi>", Messages: []llm.Message{llm.User("go")}, Stop: trace.ReasonMaxSteps,
-		ToolCalls: []agentier.ToolCall{{ID: "c1", Name: "a", Args: json.RawMessage(`{"x":1}`), Result: result("A"), Value: "A", Duration: 1500 * time.Microsecond}},
+		ToolCalls: []agentier.ToolCall{{ID: "c1", Name: "a", Args: json.RawMessage(`{"x":1}`), Result: result("A"), Value: 7, Duration: 1500 * time.Microsecond}},
 		Usage:     agentier.Usage{Usage: llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 3}, Iterations: 2}, Duration: 2 * time.Second,
 	}
-	const end = `,"messages":[{"role":"user","parts":[{"type":"text","text":"go"}]}],"toolCalls":[{"name":"a","args":{"x":1},"result":"A","duration":1.5}],` +
+	const end = `,"messages":[{"role":"user","parts":[{"type":"text","text":"go"}]}],"toolCalls":[{"name":"a","args":{"x":1},"result":7,"duration":1.5}],` +
 		`"usage":{"totalTokens":15,"inputTokens":10,"outputTokens":5,"iterations":2},"duration":2000}}`
 	typed := *res
 	typed.Value = json.RawMessage(`{"n":1}`)

@@ -2,6 +2,7 @@ package agentier_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -42,23 +43,31 @@ func TestRetryPlace(t *testing.T) {
 	}
 }
 
-// AG-33, AG-34: the middleware waits 1 s before the first retry, and twice as long before each next one,
-// or always as long as before the first.
+// AG-33, AG-34: for each model call, but no tool, the middleware waits 1 s before the first retry, and
+// twice as long before each next one, or always as long as before the first.
 func TestRetryWaits(t *testing.T) {
 	down := fake.Response{Error: &fake.Failure{Status: 503}}
 	for name, c := range map[string]struct {
 		retry loop.Retry
-		want  time.Duration
+		want  time.Duration // of each of two calls
 	}{
 		"default":          {loop.Retry{Max: 3}, 7 * time.Second},
 		"fixed":            {loop.Retry{Max: 3, Factor: 1}, 3 * time.Second},
 		"another base":     {loop.Retry{Max: 3, Base: 100 * time.Millisecond}, 700 * time.Millisecond},
 		"base and fixed":   {loop.Retry{Max: 3, Base: 100 * time.Millisecond, Factor: 1}, 300 * time.Millisecond},
+		"with jitter":      {loop.Retry{Max: 3, Jitter: 0.5}, 5250 * time.Millisecond},
 		"a limit of waits": {loop.Retry{Max: 3, MaxWait: 2 * time.Second}, 5 * time.Second},
 	} {
-		a, m := newAgent(t, loop.Config{Middleware: []loop.Middleware{agentier.Retry(c.retry)}}, fake.Response{Attempts: []fake.Response{down, down, down, {Text: "done"}}})
-		if res := mustRun(t, a, nil); res.Duration != c.want || len(m.RecordedRequests()) != 4 {
-			t.Errorf("%s: got %d requests in %v, want 4 in %v", name, len(m.RecordedRequests()), res.Duration, c.want)
+		fails := 0
+		bad := loop.Tool{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) {
+			fails++
+			return loop.Output{}, errors.New("no")
+		}}
+		cfg := loop.Config{Tools: []loop.Tool{bad}, Middleware: []loop.Middleware{agentier.Retry(c.retry)}, Rand: func() float64 { return 0.5 }}
+		a, m := newAgent(t, cfg, fake.Response{Attempts: []fake.Response{down, down, down, {Calls: []fake.Call{{Name: "bad", Arguments: "{}"}}}}},
+			fake.Response{Attempts: []fake.Response{down, down, down, {Text: "done"}}})
+		if res := mustRun(t, a, nil); res.Duration != 2*c.want || len(m.RecordedRequests()) != 8 || res.Usage.Iterations != 2 || fails != 1 {
+			t.Errorf("%s: got %d requests in %v and %d runs of a tool, want 8 in %v and 1", name, len(m.RecordedRequests()), res.Duration, fails, 2*c.want)
 		}
 	}
 }
