@@ -108,6 +108,39 @@ func TestHumanInTheLoop(t *testing.T) {
 	}
 }
 
+// RA-56: a rule permits only its own decisions, and without a list approve and reject. An edit without
+// arguments is an empty object. The request has the step of its call.
+func TestHumanDecisionsOfRule(t *testing.T) {
+	decisions := []middleware.ApprovalDecision{middleware.Approve, middleware.Edit, middleware.Reject, middleware.Respond}
+	for only, want := range map[middleware.ApprovalDecision]string{
+		"": "approve, reject", middleware.Approve: "approve", middleware.Edit: "edit", middleware.Reject: "reject", middleware.Respond: "respond",
+	} {
+		var rule middleware.ApprovalRule
+		if only != "" {
+			rule.Allowed = []middleware.ApprovalDecision{only}
+		}
+		var replies []middleware.Approval
+		for _, d := range decisions {
+			replies = append(replies, middleware.Approval{Decision: d, Reason: "why"})
+		}
+		o, asked := human(t, map[string]middleware.ApprovalRule{"b": rule}, replies, calling("b", `{"n":1}`, "b", `{"n":2}`), calling("b", `{"n":3}`, "b", `{"n":4}`), text("done"))
+		ok := map[middleware.ApprovalDecision]string{middleware.Approve: `{"n":1}`, middleware.Edit: "{}", middleware.Reject: "! not run: the user rejected the call: why", middleware.Respond: "why"}
+		var results []string
+		for i, d := range decisions {
+			if !strings.Contains(want, string(d)) {
+				ok[d] = fmt.Sprintf("! not run: the decision was %q, and for this tool there are %s", d, want)
+			}
+			results = append(results, ok[d])
+			if asked[i].Step != i/2 {
+				t.Errorf("request %d is of step %d", i, asked[i].Step)
+			}
+		}
+		if diff := cmp.Diff(results, o.results()); diff != "" {
+			t.Errorf("rule %q: results (-want +got):\n%s", only, diff)
+		}
+	}
+}
+
 // AMB-8: with rules, a person decides only about the tools that the rules name.
 func TestHumanRules(t *testing.T) {
 	for _, c := range []struct {

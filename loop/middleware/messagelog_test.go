@@ -108,7 +108,7 @@ func (c eastern) Now() time.Time { return c.Clock.Now().In(time.FixedZone("", 11
 func TestJSONLog(t *testing.T) {
 	dir := t.TempDir()
 	clock := eastern{fake.NewClock()}
-	if err := clock.Sleep(t.Context(), 9*time.Hour+5*time.Minute+59*time.Second); err != nil {
+	if err := clock.Sleep(t.Context(), 30*24*time.Hour+21*time.Hour+5*time.Minute+59*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	l, err := middleware.NewJSONLog(dir, clock)
@@ -123,7 +123,7 @@ func TestJSONLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"2000-01-01-09-05-59.jsonl", "2000-01-01-09-05-59-2.jsonl", "2000-01-01-09-05-59-3.jsonl"}
+	want := []string{"2000-01-31-21-05-59.jsonl", "2000-01-31-21-05-59-2.jsonl", "2000-01-31-21-05-59-3.jsonl"}
 	if diff := cmp.Diff(want, []string{filepath.Base(l.Name()), filepath.Base(second.Name()), filepath.Base(third.Name())}); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}

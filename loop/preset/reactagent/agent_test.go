@@ -39,6 +39,19 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, of[trace.RunStart](b.all)[0].Options); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
+	var all []loop.Tool
+	names := strings.Fields("write_todos ls task ask_user fetch grep head git_log shell")
+	for _, name := range names {
+		all = append(all, tool(name))
+	}
+	b = newBench(t, text("done"))
+	b.run(b.agent(reactagent.Config{Config: loop.Config{Tools: all}}), "", "go")
+	if diff := cmp.Diff(names, b.offered(0)); diff != "" {
+		t.Errorf("offered (-want +got):\n%s", diff)
+	}
+	if a, err := reactagent.New(b.model, nil); err != nil || len(a.Stack()) != 0 {
+		t.Errorf("without a Config: got %v, %v", a, err)
+	}
 }
 
 // Fill keeps the options that the caller sets.
@@ -63,8 +76,8 @@ func brings(name string, tools ...string) loop.Middleware {
 func TestDisabledTools(t *testing.T) {
 	b := newBench(t, calling("b", "{}", "d", "{}", "c", "{}"), text("done"))
 	own := []loop.Tool{tool("a"), tool("b")}
-	policies := []loop.Middleware{brings("one", "c"), brings("two", "d", "e")}
-	a := b.agent(reactagent.Config{Config: loop.Config{Tools: own, Middleware: policies}, DisabledTools: []string{"b", "d", "zzz"}})
+	policies := []loop.Middleware{brings("one", "c"), brings("two", "d", "e", "f")}
+	a := b.agent(reactagent.Config{Config: loop.Config{Tools: own, Middleware: policies}, DisabledTools: []string{"b", "d", "f", "zzz"}})
 	if ok, _ := b.run(a, "", "go"); !ok {
 		t.Error("the run failed")
 	}
@@ -141,6 +154,29 @@ func TestHookOrder(t *testing.T) {
 	}
 }
 
+// RA-31: the hooks of all middleware are called for the forced final answer, too.
+func TestHooksOfFinalAnswer(t *testing.T) {
+	var seen []string
+	wrap := loop.Middleware{Name: "wrap", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+			return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
+				seen = append(seen, fmt.Sprint("model ", len(call.Request.Tools)))
+				return next(ctx, call)
+			}
+		}}
+	}}
+	b := newBench(t, calling("a", "{}"), text("done"))
+	a := b.agent(reactagent.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1, Middleware: []loop.Middleware{watcher("x", &seen), watcher("y", &seen), wrap}}})
+	b.run(a, "", "go")
+	want := []string{
+		"x before 1", "y before 1", "model 1", "x after 1", "y after 1", "x in", "y in", "y out", "x out",
+		"x before 3", "y before 3", "model 0", "x after 3", "y after 3",
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("seen (-want +got):\n%s", diff)
+	}
+}
+
 // RA-16: the thread keeps a message that a wrapper omits from a request. The wrapper of
 // the first middleware is outermost.
 func TestRequestRewritten(t *testing.T) {
@@ -183,24 +219,28 @@ func TestRequestRewritten(t *testing.T) {
 }
 
 // RA-34, RA-35, RA-36: a run succeeds, or its last event contains the reason for its
-// failure. A listener is optional.
+// failure. A listener is optional. RA-30, RA-32: a run whose final answer is forced succeeds, even if the answer is empty.
 func TestRunResult(t *testing.T) {
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
 		turns []fake.Response
 		ok    bool
 		want  []string
+		limit int
 	}{
-		"succeeds": {[]fake.Response{text("done")}, true, []string{`{"type":"token","text":"done"}`, `{"type":"modelCompleted"}`, `{"type":"completed"}`}},
-		"fails":    {[]fake.Response{{Err: boom}}, false, []string{`{"type":"modelCompleted","isError":true}`, `{"type":"failed","error":"loop: step 0: boom"}`}},
+		"succeeds": {turns: []fake.Response{text("done")}, ok: true, want: []string{`{"type":"token","text":"done"}`, `{"type":"modelCompleted"}`, `{"type":"completed"}`}},
+		"limit":    {[]fake.Response{text("forced")}, true, []string{`{"type":"token","text":"forced"}`, `{"type":"modelCompleted"}`, `{"type":"completed"}`}, -1},
+		"empty":    {[]fake.Response{{}}, true, []string{`{"type":"modelCompleted"}`, `{"type":"completed"}`}, -1},
+		"fails":    {turns: []fake.Response{{Err: boom}}, want: []string{`{"type":"modelCompleted","isError":true}`, `{"type":"failed","error":"loop: step 0: boom"}`}},
 	} {
 		b := newBench(t, c.turns...)
-		ok, events := b.run(b.agent(reactagent.Config{}), "", "go")
+		cfg := reactagent.Config{Config: loop.Config{MaxSteps: c.limit}}
+		ok, events := b.run(b.agent(cfg), "", "go")
 		if diff := cmp.Diff(c.want, events); diff != "" || ok != c.ok {
 			t.Errorf("%s: got %t (-want +got):\n%s", name, ok, diff)
 		}
 		b = newBench(t, c.turns...)
-		if ok := b.agent(reactagent.Config{}).Run(t.Context(), []llm.Message{llm.User("go")}, "", nil); ok != c.ok {
+		if ok := b.agent(cfg).Run(t.Context(), []llm.Message{llm.User("go")}, "", nil); ok != c.ok {
 			t.Errorf("%s, without a listener: got %t", name, ok)
 		}
 	}
@@ -302,6 +342,7 @@ func TestMemoryFails(t *testing.T) {
 		memory *broken
 		want   []string
 	}{
+		{&broken{}, []string{`{"type":"token","text":"x"}`, `{"type":"modelCompleted"}`, `{"type":"completed"}`}},
 		{&broken{load: true}, []string{`{"type":"failed","error":"reactagent: loading the thread \"t\": disk on fire"}`}},
 		{&broken{save: true}, []string{`{"type":"token","text":"x"}`, `{"type":"modelCompleted"}`, `{"type":"failed","error":"reactagent: saving the thread \"t\": disk on fire"}`}},
 		{&broken{load: true, panics: true}, []string{`{"type":"failed","error":"reactagent: loading the thread \"t\": the memory panicked: disk gone"}`}},
@@ -309,7 +350,7 @@ func TestMemoryFails(t *testing.T) {
 	} {
 		b := newBench(t, text("x"))
 		ok, events := b.run(b.agent(reactagent.Config{Memory: c.memory.memory()}), "t", "go")
-		if diff := cmp.Diff(c.want, events); diff != "" || ok {
+		if diff := cmp.Diff(c.want, events); diff != "" || ok != !(c.memory.load || c.memory.save) {
 			t.Errorf("got %t (-want +got):\n%s", ok, diff)
 		}
 	}
@@ -329,6 +370,7 @@ func TestRunWithoutListener(t *testing.T) {
 		"no input":   {text("x"), &reactagent.Memory{}, nil, false, nil},
 		"not loaded": {text("x"), (&broken{load: true}).memory(), []llm.Message{llm.User("go")}, false, nil},
 		"not kept":   {text("x"), (&broken{save: true}).memory(), []llm.Message{llm.User("go")}, false, nil},
+		"panics":     {text("x"), (&broken{save: true, panics: true}).memory(), []llm.Message{llm.User("go")}, false, nil},
 	} {
 		b := newBench(t, c.turn)
 		ok := b.agent(reactagent.Config{Memory: c.memory}).Run(t.Context(), c.input, "t", nil)
@@ -341,8 +383,13 @@ func TestRunWithoutListener(t *testing.T) {
 
 // RA-46: a canceled run fails with the cause of its cancel.
 func TestRunCanceled(t *testing.T) {
+	for _, why := range []error{errors.New("the user went away"), context.Canceled} {
+		testRunCanceled(t, why)
+	}
+}
+
+func testRunCanceled(t *testing.T, why error) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("the user went away")
 	stop := tool("a")
 	stop.Run = func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 		cancel(why)
@@ -353,6 +400,12 @@ func TestRunCanceled(t *testing.T) {
 	var last reactagent.Event
 	if a.Run(ctx, []llm.Message{llm.User("go")}, "", func(e reactagent.Event) { last = e }) || last.Type != "failed" || !errors.Is(last.Err, why) {
 		t.Errorf("got %+v", last)
+	}
+	ctx, cancel = context.WithCancelCause(t.Context()) // stop calls this cancel
+	defer cancel(nil)
+	b = newBench(t, calling("a", "{}"))
+	if b.agent(reactagent.Config{Config: loop.Config{Tools: []loop.Tool{stop}}}).Run(ctx, []llm.Message{llm.User("go")}, "", nil) {
+		t.Errorf("%v: a run without a listener succeeded", why)
 	}
 }
 
@@ -520,9 +573,10 @@ func TestCompact(t *testing.T) {
 // settings or the archive fails, which then leaves the thread unchanged. It never panics.
 func TestCompactNothing(t *testing.T) {
 	thread := []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}
+	summary := []llm.Message{llm.User("This is a summary of the conversation so far:\n\nshort"), llm.Assistant(llm.Text{Text: "I have read the summary and go on from there."}), llm.User("d")}
 	kept := func() *broken {
 		b := &broken{}
-		if err := errors.Join(b.Save(t.Context(), "t", thread), b.Save(t.Context(), "", thread)); err != nil {
+		if err := errors.Join(b.Save(t.Context(), "t", thread), b.Save(t.Context(), "", thread), b.Save(t.Context(), "s", summary)); err != nil {
 			t.Fatal(err)
 		}
 		return b
@@ -535,6 +589,7 @@ func TestCompactNothing(t *testing.T) {
 	}{
 		"no name":         {thread: "", turn: text("short")}, // also if the memory has such a thread
 		"no thread":       {thread: "u"},
+		"a summary only":  {thread: "s", turn: text("short")},
 		"no summaries":    {thread: "t", cfg: reactagent.DeepConfig{NoSummary: true}},
 		"not loaded":      {thread: "t", load: true},
 		"not saved":       {thread: "t", save: true, turn: text("short")},

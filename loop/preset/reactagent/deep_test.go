@@ -235,7 +235,7 @@ func TestTask(t *testing.T) {
 			DisabledTools: []string{"mkdir"},
 			Log:           func(llm.Message) error { logged++; return nil },
 			Config: loop.Config{
-				Model: "big", System: "you lead", Tools: []loop.Tool{tool("lead")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "lead"},
+				Model: "big", System: "you lead", Tools: []loop.Tool{tool("lead")}, Middleware: own, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "lead"},
 				OnStep:   func(s loop.Step) { asked = append(asked, fmt.Sprint("step ", s.Index)) },
 				StopWhen: []loop.StopCondition{loop.HasToolCall("look")},
 			},
@@ -244,6 +244,7 @@ func TestTask(t *testing.T) {
 			asked = append(asked, call.Call.Name)
 			return middleware.Approval{Decision: middleware.Approve}, nil
 		},
+		AskUser:          answer,
 		NoGeneralPurpose: true,
 		SubAgents:        []reactagent.SubAgent{{Name: "reader", Description: "reads", System: "you read", Tools: []loop.Tool{tool("look")}, Middleware: []loop.Middleware{brings("p", "more")}, Model: sub, ModelName: "small"}},
 	})
@@ -253,7 +254,7 @@ func TestTask(t *testing.T) {
 	if got := b.asked(2); got[len(got)-1] != "tool: it says text" {
 		t.Errorf("the agent got %q", got[len(got)-1])
 	}
-	if diff := cmp.Diff(strings.Fields("lead write_todos ls read_file write_file edit_file task"), b.offered(0)); diff != "" {
+	if diff := cmp.Diff(strings.Fields("lead write_todos ls read_file write_file edit_file task x y ask_user"), b.offered(0)); diff != "" {
 		t.Errorf("offered (-want +got):\n%s", diff)
 	}
 	req := sub.RecordedRequests()[0].Request
@@ -347,6 +348,61 @@ func TestSummaryWindow(t *testing.T) {
 		a.Run(t.Context(), []llm.Message{llm.User(long), llm.User("go")}, "", nil)
 		if got := len(of[trace.HistoryRewrite](b.all)); got != c.want {
 			t.Errorf("%+v: got %d summaries", c, got)
+		}
+	}
+}
+
+// RA-44, RA-04: each field of Summary and its default have an effect. The limit is 27852 tokens without a window.
+func TestSummaryOptions(t *testing.T) {
+	for name, c := range map[string]struct {
+		tokens int // of each message
+		z      middleware.Summarizer
+		want   string
+	}{
+		"defaults":         {3400, middleware.Summarizer{}, ""},
+		"default trigger":  {3490, middleware.Summarizer{}, "main m, sums up, keeps 2, archives 6"},
+		"default messages": {100, middleware.Summarizer{Window: 800, KeepShare: 0.9}, "main m, sums up, keeps 6, archives 2"},
+		"default share":    {100, middleware.Summarizer{Window: 820}, "main m, sums up, keeps 2, archives 6"},
+		"window":           {100, middleware.Summarizer{Window: 2000}, ""},
+		"trigger":          {100, middleware.Summarizer{Window: 2000, Trigger: 0.3}, "main m, sums up, keeps 4, archives 4"},
+		"reserve":          {100, middleware.Summarizer{Window: 2000, Reserve: 1400}, "main m, sums up, keeps 4, archives 4"},
+		"messages":         {100, middleware.Summarizer{Window: 800, KeepShare: 0.9, KeepMessages: 3}, "main m, sums up, keeps 2, archives 6"},
+		"share":            {100, middleware.Summarizer{Window: 820, KeepShare: 0.5}, "main m, sums up, keeps 4, archives 4"},
+		"prompt":           {100, middleware.Summarizer{Window: 800, Prompt: "be brief"}, "main m, be brief, keeps 2, archives 6"},
+		"model name":       {100, middleware.Summarizer{Window: 800, ModelName: "small"}, "main small, sums up, keeps 2, archives 6"},
+		"model":            {100, middleware.Summarizer{Window: 800, Model: fake.NewModel(text("short"))}, "other m, sums up, keeps 2, archives 6"},
+	} {
+		var archived []llm.Message
+		c.z.Archive = func(_ context.Context, m []llm.Message) error { archived = m; return nil }
+		b := newBench(t, text("short"), text("done"))
+		if c.want == "" || c.z.Model != nil {
+			b = newBench(t, text("done"))
+		}
+		a := b.deep(reactagent.DeepConfig{
+			Config: reactagent.Config{DisabledTools: []string{"write_todos"}, Config: loop.Config{Model: "m"}}, NoFilesystem: true, Summary: c.z,
+		})
+		var input []llm.Message
+		for range 4 {
+			said := strings.Repeat("abcd", c.tokens)
+			input = append(input, llm.User(said), llm.Assistant(llm.Text{Text: said}))
+		}
+		input = append(input[:7], llm.User(strings.Repeat("abcd", c.tokens)))
+		if !a.Run(t.Context(), input, "", nil) {
+			t.Errorf("%s: the run failed", name)
+		}
+		got, requests := "", b.model.RecordedRequests()
+		by := "main"
+		if other, ok := c.z.Model.(*fake.Model); ok {
+			by, requests = "other", append(other.RecordedRequests(), requests...)
+		}
+		if len(requests) > 1 {
+			prompt := strings.Replace(requests[0].Request.System.Text(), "You sum up", "sums up\n", 1)
+			prompt, _, _ = strings.Cut(prompt, "\n")
+			kept := slices.DeleteFunc(slices.Clone(requests[1].Request.Messages), func(m llm.Message) bool { return !strings.HasPrefix(m.Text(), "abcd") })
+			got = fmt.Sprintf("%s %s, %s, keeps %d, archives %d", by, requests[0].Request.Model, prompt, len(kept), len(archived))
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }

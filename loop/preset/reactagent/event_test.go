@@ -102,6 +102,26 @@ func TestPartsUnusualSteps(t *testing.T) {
 	}
 }
 
+// RA-20: each call starts and ends, whatever its outcome or the reason for its result is.
+func TestPartsOfEachOutcome(t *testing.T) {
+	turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"n":1}`})}
+	failed := result("c1", "no")
+	failed.IsError = true
+	want := []string{`{"type":"toolStarted","name":"a","input":{"n":1},"id":"c1"}`, `{"type":"toolCompleted","name":"a","result":"no","id":"c1","isError":true}`}
+	for _, outcome := range []trace.Outcome{trace.OutcomeError, trace.OutcomePanic, trace.OutcomeTimeout, trace.OutcomeCanceled, trace.OutcomeNotRun} {
+		got := lines(t, turn, trace.ToolStart{ToolCallID: "c1", Name: "a", Arguments: `{"n":1}`}, trace.ToolEnd{ToolCallID: "c1", Outcome: outcome, Result: failed})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: events (-want +got):\n%s", outcome, diff)
+		}
+	}
+	for _, reason := range []string{trace.SkipUnknownTool, trace.SkipMalformedArguments, trace.SkipInvalidArguments, trace.SkipTruncated, trace.SkipDenied, "answered"} {
+		got := lines(t, turn, trace.ToolSkip{ToolCallID: "c1", Name: "a", Reason: reason, Result: failed})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: events (-want +got):\n%s", reason, diff)
+		}
+	}
+}
+
 // A call with a result but no tool run starts and ends, also as the first call of its
 // step.
 func TestPartsSkippedCall(t *testing.T) {

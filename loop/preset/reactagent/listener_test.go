@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -195,13 +196,13 @@ func TestToolContext(t *testing.T) {
 	var got []string
 	raw := loop.Tool{Name: "raw", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
 		value, _ := ctx.Value(key{}).(string)
-		got = append(got, value, c.ID, c.Name, c.Arguments)
+		got = append(got, value, c.ID, c.Name, c.Arguments, fmt.Sprint(c.Step, c.Index, c.Trace))
 		return loop.TextOutput("A"), ctx.Err()
 	}}
 	typed, err := loop.NewTool("typed", "", func(ctx context.Context, in map[string]int) (string, error) {
 		c, _ := loop.CallFromContext(ctx)
 		value, _ := ctx.Value(key{}).(string)
-		got = append(got, value, c.ID, c.Name, c.Arguments)
+		got = append(got, value, c.ID, c.Name, c.Arguments, fmt.Sprint(c.Step, c.Index, c.Trace))
 		if in["n"] != 2 || ctx.Err() != nil {
 			t.Errorf("got %v, %v", in, ctx.Err())
 		}
@@ -220,7 +221,7 @@ func TestToolContext(t *testing.T) {
 	if a.Run(ctx, []llm.Message{llm.User("go")}, "", func(e reactagent.Event) { last = e }) || !errors.Is(last.Err, boom) {
 		t.Errorf("got %+v", last)
 	}
-	want := []string{"value", "loop_call_1", "raw", `{"b": 1, "a": [2]}`, "value", "loop_call_2", "typed", `{"n":2}`}
+	want := []string{"value", "loop_call_1", "raw", `{"b": 1, "a": [2]}`, "0 0 {r1 loop_call_1}", "value", "loop_call_2", "typed", `{"n":2}`, "1 0 {r1 loop_call_2}"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the tools got (-want +got):\n%s", diff)
 	}
