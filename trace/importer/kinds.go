@@ -18,6 +18,13 @@ type kinds struct {
 	format, protocol string
 	hosted           map[string]bool // the ids of the calls that the provider has run; nil if none were searched for
 	messages         []llm.Message
+	list             []member // memory for the members of one part or message
+}
+
+// unknown returns the members of opaque data, until it is called for others.
+func (k *kinds) unknown(opaque json.RawMessage) []member {
+	k.list = unknownMembers(k.list, opaque)
+	return k.list
 }
 
 // isKnown reports whether a part needs no report.
@@ -51,11 +58,12 @@ var aboutMedia = set("image_url", "input_audio", "document_url", "file", "detail
 
 // addMedia adds what the other members of media have in another form than their format: all members of media without
 // content, such as a reference to a file, else those next to the content.
-func addMedia(m llm.Media, add func(format string, args ...any)) {
+func addMedia(m llm.Media, unknown []member, add func(format string, args ...any)) {
 	isEmpty := m.URL == "" && len(m.Data) == 0 && m.Digest == ""
 	form := ""
 	var members tree.Object
-	for name, value := range unknownMembers(m.Opaque) {
+	for _, one := range unknown {
+		name, value := one.name, one.value
 		if snake := tree.Snake(name); snake == "inline_data" || snake == "file_data" && value[0] == '{' {
 			form = "gemini"
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +35,7 @@ func (s *Source) unknownParts(run string, line int, protocol string, messages []
 			add("the message has the unknown role %q", m.Role)
 		}
 		if m.Opaque != nil {
-			members := keep(unknownMembers(m.Opaque))
+			members := known.unknown(m.Opaque)
 			addMembers(members, add)
 			addImages(members, add)
 			addRepeated(m, members, add)
@@ -87,7 +86,7 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 			if kind := message.UnknownKind(p); kind != "" {
 				add("the %s has a call of the unknown kind %q", of, kind)
 			} else {
-				addCall(p, add)
+				addCall(p, k.unknown(p.Opaque), add)
 				// The input of a call of Bedrock Converse, which is an object; the instrumentation keeps that of a stream as a text.
 				if text, ok := tree.Text(p.Opaque, "input"); ok && text == p.Arguments && text != "" && k.format != "otel" {
 					add(message.NotObject, p.Name)
@@ -95,33 +94,31 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 			}
 		case llm.ToolResult:
 			if p.Opaque != nil {
-				addResult(p, keep(unknownMembers(p.Opaque)), false, add)
+				addResult(p, k.unknown(p.Opaque), false, add)
 			}
 			if !arePlain(p.Content) {
 				k.addParts(p.Content, fmt.Sprintf("result of the call %q", p.ID), add)
 			}
 		case llm.Text:
-			addMembers(unknownMembers(p.Opaque), add)
-			addText(p.Opaque, of, p.Text, true, add)
+			addMembers(k.unknown(p.Opaque), add)
+			addText(k.list, of, p.Text, true, add)
 		case llm.Reasoning: // which may have the content of Responses in addition to the summary
-			addMembers(unknownMembers(p.Opaque), add)
-			addText(p.Opaque, of, p.Text, false, add)
+			addMembers(k.unknown(p.Opaque), add)
+			addText(k.list, of, p.Text, false, add)
 		case llm.Media:
-			addMembers(unknownMembers(p.Opaque), add)
-			addMedia(p, add)
+			addMembers(k.unknown(p.Opaque), add)
+			addMedia(p, k.list, add)
 		default:
-			addMembers(unknownMembers(llm.PartOpaque(p)), add)
+			addMembers(k.unknown(llm.PartOpaque(p)), add)
 		}
 	}
 }
 
 // addText adds the members of a part of text that have other text: those with names that messages have for
 // text, and content if hasContent.
-func addText(opaque json.RawMessage, of, text string, hasContent bool, add func(format string, args ...any)) {
-	if opaque == nil {
-		return
-	}
-	for name, value := range unknownMembers(opaque) {
+func addText(members []member, of, text string, hasContent bool, add func(format string, args ...any)) {
+	for _, m := range members {
+		name, value := m.name, m.value
 		if hasContent && name == "content" && message.HasOtherText(value, text) || message.IsTextMember(name, value, func() string { return text }) {
 			add("the %s has a part with text that is not read, as %q", of, name)
 		}
@@ -169,8 +166,9 @@ func (s *Source) reported(f *format.Run) (unknown []*Error) {
 var knownRoles = []llm.Role{llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm.RoleTool}
 
 // addMembers adds the members that may be calls or results of tools in an unknown form.
-func addMembers(members iter.Seq2[string, json.RawMessage], add func(format string, args ...any)) {
-	for name, value := range members {
+func addMembers(members []member, add func(format string, args ...any)) {
+	for _, m := range members {
+		name, value := m.name, m.value
 		switch {
 		case name == "tool_call_chunks" || !message.IsToolMember(name, value):
 		case name == "toolInvocations" && value[0] == '[':
@@ -182,17 +180,18 @@ func addMembers(members iter.Seq2[string, json.RawMessage], add func(format stri
 }
 
 // addImages adds what the list of images next to a message, as in Ollama, has in another form.
-func addImages(members iter.Seq2[string, json.RawMessage], add func(format string, args ...any)) {
-	for name, value := range members {
-		if name == "images" {
-			shape.Media(name, value, add)
+func addImages(members []member, add func(format string, args ...any)) {
+	for _, m := range members {
+		if m.name == "images" {
+			shape.Media(m.name, m.value, add)
 		}
 	}
 }
 
 // addRepeated adds the calls that LangChain keeps as the provider sent them, if the message does not have them too.
-func addRepeated(m llm.Message, members iter.Seq2[string, json.RawMessage], add func(format string, args ...any)) {
-	for name, value := range members {
+func addRepeated(m llm.Message, members []member, add func(format string, args ...any)) {
+	for _, other := range members {
+		name, value := other.name, other.value
 		for inner, calls := range tree.Members(value) {
 			if name == "additional_kwargs" && (inner == "tool_calls" || inner == "function_call") && !message.IsEmpty(calls) &&
 				(calls[0] != '[' && calls[0] != '{' || message.HasOtherCalls(calls, []llm.Message{m})) {
@@ -207,7 +206,7 @@ func addRepeated(m llm.Message, members iter.Seq2[string, json.RawMessage], add 
 
 // addContent adds the members of a message that may be content in an unknown form: of a message without
 // content all of them, because only a response may have nothing but data about it.
-func addContent(m *llm.Message, members iter.Seq2[string, json.RawMessage], add func(format string, args ...any)) {
+func addContent(m *llm.Message, members []member, add func(format string, args ...any)) {
 	read := func() (text string) {
 		for _, p := range m.Parts {
 			text += textOf(p)
@@ -215,7 +214,8 @@ func addContent(m *llm.Message, members iter.Seq2[string, json.RawMessage], add 
 		return text
 	}
 	var names []string
-	for name, value := range members {
+	for _, other := range members {
+		name, value := other.name, other.value
 		isAbout := m.Role == llm.RoleAssistant && (aboutResponse[strings.ToLower(name)] || strings.HasSuffix(name, "_answer"))
 		isContent := name == "content" && message.HasOtherText(value, read()) // next to the member of the format
 		isList := slices.Contains(contentLists, name) && value[0] != '[' && !message.IsEmpty(value)
@@ -270,47 +270,30 @@ func textOf(p llm.Part) (text string) {
 	return text
 }
 
-// keep returns the same members without reading their object again.
-func keep(members iter.Seq2[string, json.RawMessage]) iter.Seq2[string, json.RawMessage] {
-	type member struct {
-		name  string
-		value json.RawMessage
-	}
-	list := make([]member, 0, 4) // most have few
-	for name, value := range members {
-		list = append(list, member{name, value})
-	}
-	return func(yield func(string, json.RawMessage) bool) {
-		for _, m := range list {
-			if !yield(m.name, m.value) {
-				return
-			}
-		}
-	}
+// member is a member of opaque data that was not read.
+type member struct {
+	name  string
+	value json.RawMessage
 }
 
-// unknownMembers yields the members of opaque data under the names that they have in the message. Codecs
-// keep them with a prefix, or below the name of the provider.
-func unknownMembers(opaque json.RawMessage) iter.Seq2[string, json.RawMessage] {
+// unknownMembers returns the members of opaque data under the names that they have in the message, in the memory of
+// list, which may be nil. Codecs keep them with a prefix, or below the name of the provider.
+func unknownMembers(list []member, opaque json.RawMessage) []member {
+	list = list[:0]
 	if opaque == nil {
-		return func(func(string, json.RawMessage) bool) {}
+		return list
 	}
-	return func(yield func(string, json.RawMessage) bool) {
-		for name, value := range tree.Members(opaque) {
-			if name != "anthropic" && name != "gemini" {
-				for _, prefix := range memberPrefixes {
-					name = strings.TrimPrefix(name, prefix)
-				}
-				if !yield(name, value) {
-					return
-				}
-				continue
+	for name, value := range tree.Members(opaque) {
+		if name != "anthropic" && name != "gemini" {
+			for _, prefix := range memberPrefixes {
+				name = strings.TrimPrefix(name, prefix)
 			}
-			for inner, value := range tree.Members(value) {
-				if !yield(inner, value) {
-					return
-				}
-			}
+			list = append(list, member{name, value})
+			continue
+		}
+		for inner, value := range tree.Members(value) {
+			list = append(list, member{inner, value})
 		}
 	}
+	return list
 }

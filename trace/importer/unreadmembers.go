@@ -1,8 +1,6 @@
 package importer
 
 import (
-	"encoding/json"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,9 +16,9 @@ var resultMembers = []string{
 	"tool_output", "tool_outputs", "tool_response", "function_result", "function_output", "observation", "observations",
 }
 
-// addCall adds the members of a call that were not read and may be its arguments, if it has none. The text of
+// addCall adds those of the members of a call that were not read and may be its arguments, if it has none. The text of
 // Gemini may be next to a call in one part.
-func addCall(call llm.ToolCall, add func(format string, args ...any)) {
+func addCall(call llm.ToolCall, members []member, add func(format string, args ...any)) {
 	if call.ProviderExecuted || call.Opaque == nil { // the other members are the provider's own
 		return
 	}
@@ -31,7 +29,7 @@ func addCall(call llm.ToolCall, add func(format string, args ...any)) {
 	if call.Arguments == "" || call.Arguments == "{}" || call.Arguments == "null" {
 		names = append(names, message.ArgumentMembers...)
 	}
-	if unread := unreadMembers(unknownMembers(call.Opaque), names, call.Arguments == ""); unread != nil {
+	if unread := unreadMembers(members, names, call.Arguments == ""); unread != nil {
 		add("the call of %q has data that is not read, as %s", call.Name, strings.Join(unread, ", "))
 	}
 }
@@ -44,20 +42,22 @@ var aboutResult = set(
 
 // addResult adds the members of a result, or of its message, that were not read and may be its content: all with data
 // if it has none, and otherwise those with other text under a name for content. [addContent] adds some of those of a message.
-func addResult(result llm.ToolResult, members iter.Seq2[string, json.RawMessage], ofMessage bool, add func(format string, args ...any)) {
+func addResult(result llm.ToolResult, members []member, ofMessage bool, add func(format string, args ...any)) {
 	isContent := func(p llm.Part) bool {
 		text, ok := p.(llm.Text)
 		return !ok || text.Text != "" && text.Text != "{}"
 	}
 	read := func() string { return textOf(result) }
-	for name, value := range members {
+	for _, m := range members {
+		name, value := m.name, m.value
 		isCalls := slices.Contains([]string{"tool_calls", "function_call", "toolInvocations"}, name) && !message.IsEmpty(value)
 		if !ofMessage && (isCalls || isAssistantText(name, value, read)) {
 			add("the result of the call %q has data that is not read, as %q", result.ID, name)
 		}
 	}
 	if slices.ContainsFunc(result.Content, isContent) {
-		for name, value := range members {
+		for _, m := range members {
+			name, value := m.name, m.value
 			if slices.Contains(resultMembers[1:], tree.Snake(name)) && !(ofMessage && message.IsTextMember(name, value, read)) && message.HasOtherText(value, read()) {
 				add("the result of the call %q has text that is not read, as %q", result.ID, name)
 			}
@@ -65,7 +65,8 @@ func addResult(result llm.ToolResult, members iter.Seq2[string, json.RawMessage]
 		return
 	}
 	unread := unreadMembers(members, resultMembers, false)
-	for name, value := range members {
+	for _, m := range members {
+		name, value := m.name, m.value
 		if result.Content != nil { // it is empty, and so may be what the tool returned
 			break
 		}
@@ -82,12 +83,13 @@ func addResult(result llm.ToolResult, members iter.Seq2[string, json.RawMessage]
 // unreadMembers returns the names of the members of opaque data that are one of these names and not empty. Those
 // of a function, or of one in Gemini's form, are members of the call or the result. If they are its own, an empty
 // list or text is of another type than the arguments or the response that the reader would have taken.
-func unreadMembers(members iter.Seq2[string, json.RawMessage], names []string, areOwn bool) (unread []string) {
-	for name, value := range members {
+func unreadMembers(members []member, names []string, areOwn bool) (unread []string) {
+	for _, m := range members {
+		name, value := m.name, m.value
 		own := areOwn && slices.Contains([]string{"arguments", "args", "response"}, name) && value[0] != '{' && !tree.IsNull(value) // null shows that there were none
 		switch {
 		case slices.Contains([]string{"function", "custom", "function_call", "function_response"}, tree.Snake(name)) && value[0] == '{':
-			unread = append(unread, unreadMembers(unknownMembers(value), names, true)...)
+			unread = append(unread, unreadMembers(unknownMembers(nil, value), names, true)...)
 		case slices.Contains(names, tree.Snake(name)) && (own || !message.IsEmpty(value)):
 			unread = append(unread, strconv.Quote(name))
 		}

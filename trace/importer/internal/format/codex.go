@@ -78,8 +78,10 @@ func (c *codex) Read(raw json.RawMessage, line int) func() []Run {
 
 // decodeItem decodes the item of a record, and the other data of the record.
 func (r *record) decodeItem() {
-	if kind, item := r.payload(); r.isObject() && kind == "response_item" && tree.Scalar(item, "type") != "ghost_snapshot" {
-		r.messages, r.invalid = codexItem(item)
+	kind, payload := r.payload()
+	r.payloadKind = strings.Clone(tree.Scalar(payload, "type"))
+	if r.isObject() && kind == "response_item" && r.payloadKind != "ghost_snapshot" {
+		r.messages, r.invalid = codexItem(r.payloadKind, payload)
 		r.data = r.without("payload", "content", "summary", "encrypted_content", "arguments", "input", "output", "action", "tools")
 	}
 }
@@ -136,30 +138,31 @@ func (c *codex) add(r *record) (ended []Run) {
 	case !r.isObject():
 		c.run.reportRecord(r, "the record is not an object")
 	case kind == "response_item":
-		c.item(r, payload)
+		c.item(r)
 		return ended
 	case !slices.Contains(codexRecords, kind):
 		c.run.reportRecord(r, "the record has the unknown type "+strconv.Quote(kind))
 		kind = "unknown"
-	case kind == "event_msg" && r.members.get("payload") != nil && !slices.Contains(codexEvents, tree.Scalar(payload, "type")):
-		c.run.Unknown = append(c.run.Unknown, Unknown{Line: r.line, Path: r.path, Err: fmt.Errorf("the event has the unknown type %q", tree.Scalar(payload, "type"))})
-	case kind == "event_msg" && tree.Scalar(payload, "type") == "agent_message":
+	case kind == "event_msg" && r.members.get("payload") != nil && !slices.Contains(codexEvents, r.payloadKind):
+		c.run.Unknown = append(c.run.Unknown, Unknown{Line: r.line, Path: r.path, Err: fmt.Errorf("the event has the unknown type %q", r.payloadKind)})
+	case kind == "event_msg" && r.payloadKind == "agent_message":
 		if text := strings.TrimSpace(tree.String(payload, "message")); text != "" {
 			c.said = append(c.said, agentText{r.line, r.path, text})
 		}
-	case kind == "event_msg" && tree.Scalar(payload, "type") == "token_count":
+	case kind == "event_msg" && r.payloadKind == "token_count":
 		// Codex counts the tokens when a response is complete, and repeats the count with its limits.
 		// Without usage, the count comes after a response, or before one with its limits.
 		before := c.usage
-		if info := tree.Member(payload, "info"); !message.IsEmpty(info) && !isObject(info) {
+		info := tree.Member(payload, "info")
+		if !message.IsEmpty(info) && !isObject(info) {
 			c.run.Unknown = append(c.run.Unknown, Unknown{Line: r.line, Path: joinPath(r.path, "payload.info"), Err: errors.New("expected an object with the usage")})
 		}
-		if total := tree.Member(payload, "info", "total_token_usage"); !tree.IsNull(total) {
+		if total := tree.Member(info, "total_token_usage"); !tree.IsNull(total) {
 			c.run.reportUsage(r, "payload.info.total_token_usage", total)
 			c.usage = codexUsage(total)
 		}
-		c.ended = c.ended || c.usage != before || tree.IsNull(tree.Member(payload, "info"))
-	case kind == "event_msg" && tree.Scalar(payload, "type") == "thread_rolled_back":
+		c.ended = c.ended || c.usage != before || tree.IsNull(info)
+	case kind == "event_msg" && r.payloadKind == "thread_rolled_back":
 		c.rollBack(r, tree.Count(payload, "num_turns"))
 	}
 	c.other.add(kind, r.raw)
@@ -285,8 +288,8 @@ func codexUsage(raw json.RawMessage) llm.Usage {
 	}
 }
 
-func (c *codex) item(r *record, item json.RawMessage) {
-	if tree.Scalar(item, "type") == "ghost_snapshot" { // a commit of the user's files
+func (c *codex) item(r *record) {
+	if r.payloadKind == "ghost_snapshot" { // a commit of the user's files
 		c.other.add("ghost_snapshot", r.raw)
 		return
 	}
@@ -316,10 +319,13 @@ func (c *codex) item(r *record, item json.RawMessage) {
 	}
 }
 
-// codexItem reads an item. Codex answers some calls that the Responses API runs elsewhere.
-func codexItem(item json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
-	id := tree.Scalar(item, "call_id")
-	switch kind := tree.Scalar(item, "type"); {
+// codexItem reads an item of a kind. Codex answers some calls that the Responses API runs elsewhere.
+func codexItem(kind string, item json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
+	id := ""
+	if strings.HasPrefix(kind, "tool_search_") {
+		id = tree.Scalar(item, "call_id")
+	}
+	switch {
 	case kind == "tool_search_call" && id != "":
 		call := llm.ToolCall{ID: id, Name: "tool_search", Arguments: tree.String(item, "arguments"), Opaque: tree.Without(item, "call_id", "arguments")}
 		call.ProviderExecuted = tree.Scalar(item, "execution") == "server"

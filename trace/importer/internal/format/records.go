@@ -75,16 +75,23 @@ type decoded struct {
 	invalid  *jsonio.SyntaxError
 	unread   string          // what the messages do not have of the record; empty if nothing
 	data     json.RawMessage // without the messages
+
+	payloadKind string // of Codex
 }
 
 func newRecord(raw json.RawMessage, line int, path string) record {
+	r := record{line: line, path: path, raw: raw}
+	r.readMembers()
+	return r
+}
+
+func (r *record) readMembers() {
 	const most = 8 // of most records
-	r := record{line: line, path: path, raw: raw, members: make(fields, 0, most)}
-	for name, value := range tree.Members(raw) {
+	r.members = make(fields, 0, most)
+	for name, value := range tree.Members(r.raw) {
 		r.members = append(r.members, field{name, value})
 	}
 	r.kind = tree.Scalar(r.members.get("type"))
-	return r
 }
 
 func (r *record) isObject() bool { return isObject(r.raw) }
@@ -121,11 +128,9 @@ func (r *record) text(names ...string) string {
 
 // decodeElements returns the records of the values that elements yields. It decodes those of a long value concurrently.
 func decodeElements(raw json.RawMessage, line int, names []string, decode func(*record)) (records []record, rest map[string]json.RawMessage) {
-	var list []Element
-	rest = elements(raw, line, names, func(e Element) { list = append(list, e) })
-	records = make([]record, len(list))
-	ordered.Each(len(list), len(raw), func(i int) {
-		records[i] = newRecord(list[i].Raw, list[i].Line, list[i].Path)
+	rest = elements(raw, line, names, func(e Element) { records = append(records, record{line: e.Line, path: e.Path, raw: e.Raw}) })
+	ordered.Each(len(records), len(raw), func(i int) {
+		records[i].readMembers()
 		decode(&records[i])
 	})
 	return records, rest
@@ -292,6 +297,11 @@ func addRecord(opaque, data json.RawMessage) json.RawMessage {
 	const name = "records"
 	if data == nil {
 		return opaque
+	}
+	if opaque == nil {
+		const around = len(`{"":[]}`)
+		with := append(append(make([]byte, 0, around+len(name)+len(data)), `{"`+name+`":[`...), data...)
+		return append(with, "]}"...)
 	}
 	list := data
 	if records := tree.Member(opaque, name); records != nil {

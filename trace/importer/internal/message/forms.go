@@ -136,11 +136,14 @@ func (r *Reader) other(raw json.RawMessage, isContent, hasCalls bool) (messages 
 // bodies are buffers for bodies of requests, which codecs copy.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
+// settings are the ends of requests, by the name of their list. With what looptape sends, the codec of Responses keeps nothing else.
+var settings = map[string]string{"messages": "}", "input": `,"store":false,"include":["reasoning.encrypted_content"]}`}
+
 // DecodeOne reads a message or an item with the codec of a protocol, as the only element of the
 // list in a request. The path of the error is within the message or the item.
 func DecodeOne(p protocol.Protocol, list string, m json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
 	body := bodies.Get().(*[]byte)
-	*body = append(append(append((*body)[:0], `{"`+list+`":[`...), m...), `]}`...)
+	*body = append(append(append(append((*body)[:0], `{"`+list+`":[`...), m...), ']'), settings[list]...)
 	req, err := p.DecodeRequest("", *body)
 	bodies.Put(body)
 	if err == nil {

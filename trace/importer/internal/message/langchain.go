@@ -97,15 +97,18 @@ func (r *Reader) AddLangChain(messages []llm.Message, plain json.RawMessage) ([]
 func LangChain(m json.RawMessage) (json.RawMessage, error) {
 	members, kind, _ := unwrapLangChain(m)
 	role, known := langChainRoles[kind]
-	switch {
-	case !known || len(members) == 0 || members[0] != '{':
+	if !known || len(members) == 0 || members[0] != '{' {
 		return nil, fmt.Errorf("the message has the unknown type %q", kind)
-	case !AreStrings(members, "name", "tool_call_id", "role", "type"):
+	}
+	var x tree.Index
+	x.Read(members)
+	if !x.AreStrings("name", "tool_call_id", "role", "type") {
 		return nil, errors.New("the name, the role or the tool_call_id of the message is not a string")
-	case kind == "chat":
+	}
+	if kind == "chat" {
 		role = tree.Scalar(members, "role")
 	}
-	return Plain(members, role, ""), nil
+	return plain(&x, members, role, ""), nil
 }
 
 // Plain returns a message of a role in OpenAI's form or, if it has blocks of Anthropic, in theirs. The
@@ -113,15 +116,20 @@ func LangChain(m json.RawMessage) (json.RawMessage, error) {
 func Plain(m json.RawMessage, role, callID string) json.RawMessage {
 	var x tree.Index
 	x.Read(m)
+	return plain(&x, m, role, callID)
+}
+
+// plain is Plain for a message with these members.
+func plain(x *tree.Index, m json.RawMessage, role, callID string) json.RawMessage {
 	kwargs, content := x.Member("additional_kwargs"), x.Member("content")
-	calls, used := langChainCalls(&x, kwargs)
+	calls, used := langChainCalls(x, kwargs)
 	content, calls, standard := standardBlocks(content, calls)
 	legacy := tree.Member(kwargs, "function_call") // repeated by calls, if there are any
 	if len(calls) > 0 || tree.Member(legacy, "name") == nil || x.Member("function_call") != nil || hasCall(content, legacy) {
 		legacy = nil
 	}
 	blocks := hasBlocks(content, "tool_use", "thinking", "redacted_thinking")
-	if callID == "" && used == nil && legacy == nil && !blocks && !standard && isPlain(&x, role) {
+	if callID == "" && used == nil && legacy == nil && !blocks && !standard && isPlain(x, role) {
 		return m
 	}
 	o := make(tree.Object, 0, len(m)+len(role)+len(callID))

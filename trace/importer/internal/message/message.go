@@ -128,8 +128,9 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 		}
 	}
 	whole := d.Since(start)
+	raw := json.RawMessage(jsonio.Bytes(whole)) // the messages share its memory, as the strings of d do
 	if IsItem(f.kind) || r.form == itemParts || f.kind == "message" && len(r.items) > 0 {
-		if err := CheckItem(json.RawMessage(whole)); err != nil {
+		if err := CheckItem(raw); err != nil {
 			d.Fail(strings.TrimSuffix(err.Msg+" at "+strings.TrimPrefix(err.Path, "."), " at "))
 			return messages
 		}
@@ -145,12 +146,12 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 		d.Fail("the message has no role, and its type " + strconv.Quote(f.kind) + " is not an item of Responses that looptape reads")
 		return messages
 	}
-	if f.role == "" && (!f.isContent || tree.Without(json.RawMessage(whole), "role", "parts") != nil) { // which a Content may omit
+	if f.role == "" && (!f.isContent || tree.Without(raw, "role", "parts") != nil) { // which a Content may omit
 		d.Fail("the message has no role")
 		return messages
 	}
 	if r.form == blocks {
-		if name, found := WithoutInput(json.RawMessage(whole)); found {
+		if name, found := WithoutInput(raw); found {
 			what := fmt.Sprintf(NotObject, name)
 			if r.Report == nil {
 				d.Fail(what)
@@ -159,7 +160,7 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 			r.Report(r.added-1, what)
 		}
 	}
-	read, invalid := r.other(json.RawMessage(whole), f.isContent, len(f.calls) > 0)
+	read, invalid := r.other(raw, f.isContent, len(f.calls) > 0)
 	if invalid != nil {
 		d.Fail(strings.TrimSuffix(invalid.Msg+" at "+strings.TrimPrefix(invalid.Path, "."), " at "))
 		return messages
@@ -172,7 +173,7 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 		if !f.isOfAssistant() {
 			return append(messages, r.result(f))
 		}
-		for name, value := range tree.Members(json.RawMessage(whole)) { // which a result does not have
+		for name, value := range tree.Members(raw) { // which a result does not have
 			if slices.Contains(assistantMembers, name) && (!IsEmpty(value) || name == "audio" && !tree.IsNull(value)) && tree.Member(f.rest.JSON(), name) == nil {
 				f.rest.Add(name, value)
 			}

@@ -254,7 +254,11 @@ func Scalar(raw json.RawMessage, names ...string) string {
 
 // Count returns a count that is a number, possibly with a fraction of zero, or a string with one; 0 for any other value.
 func Count(raw json.RawMessage, names ...string) int64 {
-	n, err := strconv.ParseFloat(Scalar(raw, names...), 64)
+	number := Scalar(raw, names...)
+	if number == "" { // which most have none of; an error takes memory
+		return 0
+	}
+	n, err := strconv.ParseFloat(number, 64)
 	if err != nil || n < 0 || n > MaxCount || n != math.Trunc(n) {
 		return 0
 	}
@@ -350,10 +354,14 @@ func (o *Object) Raw(key, value string) {
 	sep := byte(',')
 	if len(*o) == 0 {
 		sep = '{'
+		*o = slices.Grow(*o, minObjectSize+len(key)+len(value))
 	}
 	*o = append(jsonio.AppendString(append(*o, sep), key), ':')
 	*o = append(*o, value...)
 }
+
+// minObjectSize is how many bytes an object gets in addition to those of its first member.
+const minObjectSize = 64
 
 // Add adds a member unless its value is nil.
 func (o *Object) Add(key string, value json.RawMessage) {
