@@ -20,6 +20,7 @@ import (
 	"github.com/looptape/looptape/loop/layers"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/trace"
 )
 
 // AL-01, AL-02: onAgentCreate is emitted when the layers exist. The agent has the id of
@@ -27,17 +28,25 @@ import (
 func TestAL01AL02Construction(t *testing.T) {
 	bus := new(agentloop.Bus)
 	var seen []string
-	bus.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+	bus.Subscribe(func(ctx context.Context, ev agentloop.Event) error {
 		l, _ := ev.Data.(*agentloop.Loop)
-		seen = append(seen, ev.Name, ev.Agent, l.History().System(), l.Tools()[0].Name)
+		seen = append(seen, ev.Name, ev.Agent, l.History().System(), fmt.Sprint(ctx.Value(ctxKey{})))
+		for _, t := range l.Tools() {
+			seen = append(seen, t.Name)
+		}
+		for _, own := range l.History().Layers().Own() {
+			seen = append(seen, own.Name+" of "+own.Owner)
+		}
 		return nil
 	})
 	h := history.New("X")
-	l, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{System: "role", Context: "task", History: h, Hooks: bus, Tools: []loop.Tool{text("a", "")}})
+	l, err := agentloop.New(context.WithValue(t.Context(), ctxKey{}, "mine"), fake.NewModel(), &agentloop.Config{
+		System: "role", Context: "task", History: h, Hooks: bus, Tools: []loop.Tool{text("a", ""), text("b", "")},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "onAgentCreate", []string{"onAgentCreate", "X", "role\n\ntask", "a"}, seen)
+	same(t, "onAgentCreate", []string{"onAgentCreate", "X", "role\n\ntask", "mine", "a", "b", "agentloop.system of agent-loop", "agentloop.context of agent-loop"}, seen)
 	if l.ID() != "X" || l.History() != h || l.Hooks() != bus {
 		t.Errorf("the agent is %q", l.ID())
 	}
@@ -184,12 +193,16 @@ func TestAL09Begin(t *testing.T) {
 	}
 	w.run("hi")
 	same(t, "the beginning", []string{"onAgentCreate", "system", "id", `onRunStart "hi"`, "agentloop/1 with 0 messages, system S", "onStepStart 0"}, w.log[:6])
+	if got := w.last(); got.ID != "agentloop/1" || got.UserMessage.Text != "hi" {
+		t.Errorf("the report of the run %q has the user message %q", got.ID, got.UserMessage.Text)
+	}
 	if got := w.last().StartedAt - began.UnixMilli(); got != 1000 || w.last().TotalMs != 0 {
 		t.Errorf("the run began after %d ms and took %v ms, want 1000 and 0: its time begins after the system prompt", got, w.last().TotalMs)
 	}
 }
 
-// AL-10: an agent runs one run at a time. The next run may begin after each kind of end.
+// AL-10, AL-11: an agent runs one run at a time. The next run may begin after each kind of end, also
+// after an error of SystemFunc, which precedes onRunStart.
 func TestAL10Running(t *testing.T) {
 	w := newWorld(t, says("x"), fake.Response{Error: &fake.Failure{Status: 500}}, says("y"), says("z"))
 	fail := errors.New("no prompt")
@@ -215,8 +228,12 @@ func TestAL10Running(t *testing.T) {
 		t.Errorf("a run that fails: %q", res.Reason)
 	}
 	thunk = fail
+	events, messages := len(w.log), w.History().Len()
 	if _, err := w.Complete(t.Context(), agentloop.Input{}, nil); !errors.Is(err, fail) || err.Error() != "agentloop: the system prompt: no prompt" {
 		t.Errorf("a run that cannot begin: %v", err)
+	}
+	if len(w.log) != events || w.History().Len() != messages {
+		t.Errorf("a run that cannot begin: events %q, history %s", w.log[events:], w.roles())
 	}
 	thunk = nil
 	w.hook = func(ev agentloop.Event) error {
@@ -244,13 +261,22 @@ func TestAL10Running(t *testing.T) {
 	if res := w.run("last"); res.Reason != agentloop.Done {
 		t.Errorf("the last run: %q, %v", res.Reason, res.Err)
 	}
+	trips := middleware.Guardrail{Kind: middleware.GuardInput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+		return middleware.GuardrailResult{Pass: c.Messages[len(c.Messages)-1].Text() != "bad", Tripwire: true}, nil
+	}}
+	w = newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{MaxSteps: 1, Guardrails: []middleware.Guardrail{trips}})
+	var reasons []trace.Reason
+	for _, in := range []string{"go", "bad", "go"} {
+		reasons = append(reasons, w.run(in).Reason)
+	}
+	same(t, "the ends of runs", []trace.Reason{agentloop.MaxSteps, agentloop.Guardrail, agentloop.Done}, reasons)
 }
 
 // AL-10: caller code that panics or ends its goroutine leaves an agent that can run
 // again.
 func TestAL10Panics(t *testing.T) {
 	bad := ""
-	w := newWorld(t, says("x"), calls("", "a"), says("y"))
+	w := newWorld(t, says("x"), calls("", "a"), says("y"), says("z"))
 	w.agent(agentloop.Config{Tools: []loop.Tool{{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
 		runtime.Goexit()
 		return loop.Output{}, nil
@@ -290,6 +316,16 @@ func TestAL10Panics(t *testing.T) {
 	if got := caught(func() { w.run("go") }); got != nil || len(w.Reports()) != 2 {
 		t.Errorf("a tool that ends its goroutine: caught %v, %d reports", got, len(w.Reports()))
 	}
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnRunComplete {
+			panic("subscriber")
+		}
+		return nil
+	}
+	if got := caught(func() { w.run("go") }); got != "subscriber" || len(w.Reports()) != 3 {
+		t.Errorf("onRunComplete: caught %v, %d reports", got, len(w.Reports()))
+	}
+	w.hook = nil
 	if res := w.run("go"); res.Reason != agentloop.Done {
 		t.Errorf("the run after them: %q, %v", res.Reason, res.Err)
 	}
@@ -349,12 +385,19 @@ func TestAL40OneTool(t *testing.T) {
 func TestAL11SystemFunc(t *testing.T) {
 	prompts := []string{"A", "A", "B"}
 	n := 0
-	w := newWorld(t, says("1"), says("2"), says("3")).agent(agentloop.Config{SystemFunc: func(context.Context) (string, error) { n++; return prompts[n-1], nil }})
+	w := newWorld(t, says("1"), says("2"), says("3")).agent(agentloop.Config{SystemFunc: func(ctx context.Context) (string, error) {
+		if n++; ctx.Value(ctxKey{}) != n {
+			t.Errorf("call %d has the context of another run", n)
+		}
+		return prompts[n-1], nil
+	}})
 	writes := 0
 	w.History().Layers().Subscribe(func(layers.Change) { writes++ })
 	var got []string
 	for i := range prompts {
-		w.run(fmt.Sprint(i))
+		if _, err := w.Complete(context.WithValue(t.Context(), ctxKey{}, i+1), agentloop.Input{Text: fmt.Sprint(i)}, nil); err != nil {
+			t.Fatal(err)
+		}
 		got = append(got, fmt.Sprint(w.model.Requests()[i].System.Text(), " after ", writes))
 	}
 	same(t, "prompts and writes", []string{"A after 1", "A after 1", "B after 2"}, got)
@@ -414,14 +457,15 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 		if ev.Name != agentloop.OnStepComplete || ev.Step != 0 {
 			return nil
 		}
-		extra := layers.Layer{Name: "note", Content: []llm.Part{llm.Text{Text: "a note"}}, Priority: 20, Tags: []string{layers.SystemTag}}
+		extra := layers.Layer{Name: "note", Content: []llm.Part{llm.Text{Text: "a note"}}, Priority: 5, Tags: []string{"notes", layers.SystemTag}}
 		other := layers.Layer{Name: "other", Content: []llm.Part{llm.Text{Text: "unseen"}}, Priority: 1}
 		return errors.Join(w.History().Layers().Set(extra), w.History().Layers().Set(other), w.AddTool(text("b", "B")), w.AddTool(text("z", "newest")))
 	}
 	ctx := context.WithValue(t.Context(), ctxKey{}, "mine")
-	res, err := w.Complete(ctx, agentloop.Input{Text: "go"}, &agentloop.Options{Tools: []llm.Tool{{Name: "extra"}, {Name: "a", Description: "of the call"}}})
-	if err != nil || res.Reason != agentloop.Done {
-		t.Fatal(err, res.Err)
+	given := []llm.Tool{{Name: "extra"}, {Name: "a", Description: "of the call"}, {Name: "search", Builtin: json.RawMessage(`{"type":"web_search"}`)}}
+	res, err := w.Complete(ctx, agentloop.Input{Text: "go"}, &agentloop.Options{Tools: given})
+	if err != nil || res.Reason != agentloop.Done || given[2].Name != "search" {
+		t.Fatal(err, res.Err, given)
 	}
 	var got []string
 	for _, r := range w.model.Requests() {
@@ -431,7 +475,7 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 		}
 		got = append(got, strings.ReplaceAll(r.System.Text(), "\n\n", "|")+": "+strings.Join(names, " "))
 	}
-	same(t, "requests", []string{"role: z extra aof the call", "role|a note: z b extra aof the call", "role|a note: z b extra aof the call"}, got)
+	same(t, "requests", []string{"role: z extra aof the call web_search", "a note|role: z b extra aof the call web_search", "a note|role: z b extra aof the call web_search"}, got)
 	same(t, "contexts", []string{"conv mine", "conv mine", "conv mine"}, ids)
 	if got := w.History().Messages()[4].Parts; got[0].(llm.ToolResult).Text() != "B" || !got[1].(llm.ToolResult).IsError {
 		t.Errorf("the results of step 1: %+v", got)
@@ -442,7 +486,9 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 	if err := w.AddTool(text("between", "")); err != nil { // AL-54
 		t.Fatal(err)
 	}
-	w.run("again")
+	w.stream("again", &agentloop.Options{Settings: agentloop.Settings{Cache: json.RawMessage(`{"type":"ephemeral"}`)}})
+	same(t, "the context of a stream", "conv <nil>", ids[3])
+	same(t, "the prompt with a cache mark", "a note\n\nrole", w.model.Requests()[3].System.Text())
 	var names []string
 	for _, tool := range w.model.Requests()[3].Tools {
 		names = append(names, tool.Name)

@@ -1,6 +1,7 @@
 package agentloop_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,16 +49,19 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, streamed := range []bool{false, true} {
-				w := newWorld(t, c.turns...).agent(agentloop.Config{MaxSteps: c.max})
+				w := newWorld(t, c.turns...).agent(agentloop.Config{MaxSteps: c.max, Model: "m"})
 				r := (*agentloop.Report)(nil)
 				if streamed {
 					w.stream("go", nil)
 					r = w.last()
 				} else { // AL-22: the response has the content of the last step and the usage of all
 					res := w.run("go")
-					if r = w.last(); res.Text() != r.FinalText || res.Usage != fakeUsage(r.TotalUsage.InputTokens) {
-						t.Errorf("the response has the text %q and the usage %+v, the report %q and %+v", res.Text(), res.Usage, r.FinalText, r.TotalUsage)
+					if r = w.last(); res.Text() != r.FinalText || res.Model != "m" || (res.FinishReason == "tool_use") != (r.Reason == agentloop.MaxSteps) || res.Usage != fakeUsage(r.TotalUsage.InputTokens) {
+						t.Errorf("the response of %q, finish reason %q, has the text %q and the usage %+v, the report %q and %+v", res.Model, res.FinishReason, res.Text(), res.Usage, r.FinalText, r.TotalUsage)
 					}
+				}
+				if n := r.ModelCalls; len(r.Steps) != n {
+					t.Errorf("streamed: %v: the report has %d steps of %d model calls", streamed, len(r.Steps), n)
 				}
 				same(t, "the usage", agentloop.Usage{InputTokens: r.TotalUsage.InputTokens, OutputTokens: 2 * r.TotalUsage.InputTokens}, r.TotalUsage)
 				same(t, fmt.Sprint("streamed: ", streamed), c.want,
@@ -94,7 +98,7 @@ func TestAL14StopBetweenSteps(t *testing.T) {
 		same(t, "reported", []string{
 			"onAgentCreate", `onRunStart "go"`, "onStepStart 0", `onStepComplete 0 "" tool_use`, "onToolCallStart 0 a", "onToolCallComplete 0 a", "onRunComplete " + string(want),
 		}, w.log)
-		if res.Reason != want || w.last().Reason != want || res.Err != nil || w.roles() != "user/1 assistant/1 tool/1" {
+		if res.Reason != want || w.last().Reason != want || len(w.last().Steps) != 1 || res.Err != nil || w.roles() != "user/1 assistant/1 tool/1" {
 			t.Errorf("reason %q, %q in the report, error %v, history %s", res.Reason, w.last().Reason, res.Err, w.roles())
 		}
 	}
@@ -226,8 +230,11 @@ func hanging(w *world, honors, call bool) llm.Model {
 				return
 			}
 			w.Stop()
-			if honors && ctx.Err() != nil {
-				yield(nil, context.Cause(ctx))
+			if cause := context.Cause(ctx); honors && cause != nil {
+				if cause != agentloop.ErrStopped { //nolint:errorlint // the cause itself
+					w.t.Errorf("the context of the model call has ended with %v", cause)
+				}
+				yield(nil, cause)
 				return
 			}
 			if call {
@@ -240,7 +247,7 @@ func hanging(w *world, honors, call bool) llm.Model {
 
 // AL-25, AL-19: a client that honors a stop ends the run as stopped. A client that does
 // not finishes its step. With the signal of the options, a stop does not reach the
-// client.
+// client. A failure for another reason is one. A stop before the model call reaches the client, too.
 func TestAL25AL19StopInTheModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		honors bool
@@ -278,6 +285,42 @@ func TestAL25AL19StopInTheModel(t *testing.T) {
 				}
 				same(t, fmt.Sprint("the run, in a later step: ", later), want, fmt.Sprintf("%s %q history %s", res.Reason, res.Text(), w.roles()))
 			})
+		}
+	}
+}
+
+// AL-25: after a stop, the failure of a model call for another reason is the error of the run. A stop
+// before the model call ends that call.
+func TestAL25StopBeforeFailure(t *testing.T) {
+	boom := errors.New("boom")
+	for _, c := range []struct {
+		fails error // of the model; nil if it honors the context
+		want  trace.Reason
+	}{{nil, agentloop.Stopped}, {boom, agentloop.Failed}} {
+		w := newWorld(t)
+		var cfg agentloop.Config
+		w.dress(&cfg)
+		w.hook = func(ev agentloop.Event) error {
+			if ev.Name == agentloop.OnStepStart {
+				w.Stop()
+			}
+			return nil
+		}
+		l, err := agentloop.New(t.Context(), llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
+			return func(yield func(llm.Event, error) bool) {
+				if err := cmp.Or(c.fails, context.Cause(ctx)); err != nil {
+					yield(nil, err)
+					return
+				}
+				_ = yield(llm.TextDelta{Text: "x"}, nil) && yield(llm.Finish{Reason: llm.FinishStop}, nil)
+			}
+		}), &cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Loop = l
+		if res := w.run("go"); res.Reason != c.want || !errors.Is(res.Err, c.fails) || res.Text() != "" {
+			t.Errorf("a model that fails with %v: %q, %q, %v", c.fails, res.Reason, res.Text(), res.Err)
 		}
 	}
 }
