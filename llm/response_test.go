@@ -242,6 +242,23 @@ func TestAccumulatorReset(t *testing.T) {
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Errorf("the second response (-want +got):\n%s", diff)
 	}
+	ordered := llm.Accumulator{OrderByEnd: true}
+	x, y := llm.ToolCall{ID: "x", Name: "f"}, llm.ToolCall{ID: "y", Name: "g"}
+	for i, want := range [][]llm.Part{{y, x}, {x, y}, {llm.Text{Text: "a"}}} {
+		ordered.Reset()
+		events := []llm.Event{start(1, "x", "f"), start(2, "y", "g"), end(2-i, ""), end(1+i, "")}
+		var warnings []llm.Warning
+		if i == 2 {
+			events = []llm.Event{llm.TextDelta{Text: "a"}}
+			warnings = []llm.Warning{{Code: llm.WarnNoCalls, Message: "the finish reason speaks of tool calls, but none came"}}
+		}
+		for _, ev := range append(events, llm.Finish{Reason: llm.FinishToolCalls}) {
+			ordered.Add(ev)
+		}
+		if diff := cmp.Diff(&llm.Response{Parts: want, FinishReason: llm.FinishToolCalls, Warnings: warnings}, ordered.Response()); diff != "" {
+			t.Errorf("response %d, with the calls in the order of their ends (-want +got):\n%s", i, diff)
+		}
+	}
 }
 
 func TestAccumulatorResponse(t *testing.T) {

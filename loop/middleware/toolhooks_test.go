@@ -74,12 +74,15 @@ func TestAL42AL43SkipAndOverride(t *testing.T) {
 		override *loop.Output
 		want     string
 	}{
-		"skip":             {true, nil, `skipped "skipped: the call was not run"`},
-		"skip, override":   {true, text("x"), `skipped "x"`},
-		"skip, an error":   {true, &loop.Output{Content: text("x").Content, IsError: true}, `skipped "x"`},
-		"override":         {false, text("x"), `override "x"`},
-		"override, empty":  {false, text(""), `override ""`},
-		"override, errors": {false, &loop.Output{Content: text("x").Content, IsError: true}, `override "x" error`},
+		"skip":              {true, nil, `skipped "skipped: the call was not run"`},
+		"skip, override":    {true, text("x"), `skipped "x"`},
+		"skip, an error":    {true, &loop.Output{Content: text("x").Content, IsError: true}, `skipped "x"`},
+		"override":          {false, text("x"), `override "x"`},
+		"override, empty":   {false, text(""), `override ""`},
+		"skip, parts":       {true, &loop.Output{Content: []llm.Part{llm.Text{Text: "x"}, llm.Text{Text: "y"}}}, `skipped (text "x"; text "y")`},
+		"override, parts":   {false, &loop.Output{Content: []llm.Part{llm.Text{Text: "x"}, llm.Text{Text: "y"}}}, `override (text "x"; text "y")`},
+		"override, nothing": {false, &loop.Output{}, `override ""`},
+		"override, errors":  {false, &loop.Output{Content: text("x").Content, IsError: true}, `override "x" error`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log, asked []string
@@ -117,12 +120,12 @@ func TestAL44UnknownTool(t *testing.T) {
 func TestAL48Fallback(t *testing.T) {
 	var log []string
 	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, func(f *middleware.ToolFailed) {
-		f.Fallback = []llm.Part{llm.Text{Text: "x" + f.Call.ID}}
+		f.Fallback = []llm.Part{llm.Text{Text: "x"}, llm.Text{Text: f.Call.ID}}
 	})}, asks("", "bad", "ghost", "says_bad", "panics", "a"), done())
 	same(t, "calls", []string{
-		`tool.start 0   bad bad {}`, `tool.end 0   bad error "xbad" error`, `tool.skip 0   ghost ghost fallback "xghost" error`,
-		`tool.start 0   says_bad says_bad {}`, `tool.end 0   says_bad error "xsays_bad" error`,
-		`tool.start 0   panics panics {}`, `tool.end 0   panics error "xpanics" error`, `tool.start 0   a a {}`, `tool.end 0   a ok "A"`,
+		`tool.start 0   bad bad {}`, `tool.end 0   bad error (text "x"; text "bad") error`, `tool.skip 0   ghost ghost fallback (text "x"; text "ghost") error`,
+		`tool.start 0   says_bad says_bad {}`, `tool.end 0   says_bad error (text "x"; text "says_bad") error`,
+		`tool.start 0   panics panics {}`, `tool.end 0   panics error (text "x"; text "panics") error`, `tool.start 0   a a {}`, `tool.end 0   a ok "A"`,
 	}, p.calls())
 	same(t, "events", []string{
 		`custom 0   tool.fallback {"call":"bad"}`, `custom 0   tool.fallback {"call":"ghost"}`,

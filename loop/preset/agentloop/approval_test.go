@@ -116,7 +116,7 @@ func TestAL62DecisionSources(t *testing.T) {
 }
 
 // AL-46, AL-63, AL-64: the report of calls that the policy or a decision kept from running, and of
-// approved calls whose tool fails.
+// approved calls whose tool fails. Without a policy each call runs.
 func TestAL46DeniedByPolicy(t *testing.T) {
 	ran := false
 	w := newWorld(t, calls("", "a", "slow", "bad"), says("x"))
@@ -146,4 +146,10 @@ func TestAL46DeniedByPolicy(t *testing.T) {
 			t.Errorf("the result %+v is no error", p)
 		}
 	}
+	w = newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+		t.Error("an approval was requested without a policy")
+		return middleware.Approval{}, nil
+	}})
+	w.run("go")
+	same(t, "results without a policy", []string{"A"}, resultsOf(w, 2))
 }

@@ -127,18 +127,21 @@ func TestAL02Identity(t *testing.T) {
 // it.
 func TestAL03AL20Settings(t *testing.T) {
 	warm, cold := 0.5, 0.0
-	w := newWorld(t, calls("1", "a"), says("x"), calls("2", "a"), says("y")).agent(agentloop.Config{
+	override := &agentloop.Options{Settings: agentloop.Settings{MaxTokens: 7, Temperature: &cold, Thinking: "high", Cache: []byte(`null`)}}
+	w := newWorld(t, calls("1", "a"), says("x"), calls("2", "a"), says("y"), says("z")).agent(agentloop.Config{
 		Model: "m1", System: "S", Settings: agentloop.Settings{MaxTokens: 100, Temperature: &warm, Thinking: "low", Cache: []byte(`{"type":"ephemeral"}`)},
 	})
 	w.run("one")
-	if _, err := w.Complete(t.Context(), agentloop.Input{Text: "two"}, &agentloop.Options{Settings: agentloop.Settings{MaxTokens: 7, Temperature: &cold, Thinking: "high", Cache: []byte(`null`)}}); err != nil {
-		t.Fatal(err)
+	for _, streamed := range []bool{false, true} {
+		if _, err := w.play(t.Context(), streamed, agentloop.Input{Text: "two"}, override); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var got []string
 	for _, r := range w.model.Requests() {
 		got = append(got, fmt.Sprint(r.Model, " ", r.Settings.MaxTokens, " ", *r.Settings.Temperature, " ", r.Settings.ReasoningEffort, " ", marked(r), " ", len(r.Tools)))
 	}
-	same(t, "requests", []string{`m1 100 0.5 low S 3`, `m1 100 0.5 low S 3`, `m1 7 0 high  3`, `m1 7 0 high  3`}, got)
+	same(t, "requests", []string{`m1 100 0.5 low S 3`, `m1 100 0.5 low S 3`, `m1 7 0 high  3`, `m1 7 0 high  3`, `m1 7 0 high  3`}, got)
 	w = newWorld(t, says("x")).agent(agentloop.Config{})
 	w.run("one")
 	if r := w.model.Requests()[0]; r.Settings.Temperature != nil || r.Extra != nil || r.Settings.MaxTokens != 0 {
@@ -175,6 +178,13 @@ func TestAL108UnknownCache(t *testing.T) {
 
 // AL-09: a run begins in the order of the reference documentation.
 func TestAL09Begin(t *testing.T) {
+	for _, streamed := range []bool{false, true} {
+		beginning(t, streamed)
+	}
+}
+
+func beginning(t *testing.T, streamed bool) {
+	t.Helper()
 	w := newWorld(t, says("x"))
 	cfg := agentloop.Config{SystemFunc: func(ctx context.Context) (string, error) {
 		w.log = append(w.log, "system")
@@ -191,7 +201,9 @@ func TestAL09Begin(t *testing.T) {
 		}
 		return nil
 	}
-	w.run("hi")
+	if _, err := w.play(t.Context(), streamed, agentloop.Input{Text: "hi"}, nil); err != nil {
+		t.Fatal(err)
+	}
 	same(t, "the beginning", []string{"onAgentCreate", "system", "id", `onRunStart "hi"`, "agentloop/1 with 0 messages, system S", "onStepStart 0"}, w.log[:6])
 	if got := w.last(); got.ID != "agentloop/1" || got.UserMessage.Text != "hi" {
 		t.Errorf("the report of the run %q has the user message %q", got.ID, got.UserMessage.Text)
@@ -395,7 +407,7 @@ func TestAL11SystemFunc(t *testing.T) {
 	w.History().Layers().Subscribe(func(layers.Change) { writes++ })
 	var got []string
 	for i := range prompts {
-		if _, err := w.Complete(context.WithValue(t.Context(), ctxKey{}, i+1), agentloop.Input{Text: fmt.Sprint(i)}, nil); err != nil {
+		if _, err := w.play(context.WithValue(t.Context(), ctxKey{}, i+1), i == 2, agentloop.Input{Text: fmt.Sprint(i)}, nil); err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, fmt.Sprint(w.model.Requests()[i].System.Text(), " after ", writes))
@@ -405,12 +417,19 @@ func TestAL11SystemFunc(t *testing.T) {
 
 // AL-12: input in any form is appended to the history.
 func TestAL12Input(t *testing.T) {
+	for _, streamed := range []bool{false, true} {
+		input(t, streamed)
+	}
+}
+
+func input(t *testing.T, streamed bool) {
+	t.Helper()
 	w := newWorld(t, says("1"), says("2"), says("3"), says("4")).agent(agentloop.Config{})
 	for _, in := range []agentloop.Input{
 		{Text: "a"}, {Parts: []llm.Part{llm.Text{Text: "b"}, llm.Media{MediaType: "image/png", URL: "u"}}},
 		{Messages: []llm.Message{llm.User("c"), llm.Assistant(llm.Text{Text: "d"}), llm.User("e")}}, {Messages: []llm.Message{}},
 	} {
-		if res, err := w.Complete(t.Context(), in, nil); err != nil || res.Err != nil {
+		if res, err := w.play(t.Context(), streamed, in, nil); err != nil || res.Err != nil {
 			t.Fatal(err, res.Err)
 		}
 	}
@@ -439,7 +458,14 @@ func TestAL13OnlyTheModel(t *testing.T) {
 // AL-16, AL-17, AL-18, AL-54: the prompt is composed for each step. Each step sends the
 // current tools and those of the options. The context contains the conversation id.
 func TestAL16AL17AL18AL54EachStep(t *testing.T) {
-	w := newWorld(t, calls("1", "a"), calls("2", "b", "extra"), says("x"), says("y"))
+	for _, streamed := range []bool{false, true} {
+		eachStep(t, streamed)
+	}
+}
+
+func eachStep(t *testing.T, streamed bool) {
+	t.Helper()
+	w := newWorld(t, calls("1", "a"), calls("2", "b", "extra", "z"), says("x"), says("y"))
 	var ids []string
 	model := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		id, _ := agentloop.ConversationID(ctx)
@@ -454,6 +480,9 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 	}
 	w.Loop = l
 	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnStepComplete && ev.Step == 1 {
+			return w.AddTool(text("later", ""))
+		}
 		if ev.Name != agentloop.OnStepComplete || ev.Step != 0 {
 			return nil
 		}
@@ -463,7 +492,7 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 	}
 	ctx := context.WithValue(t.Context(), ctxKey{}, "mine")
 	given := []llm.Tool{{Name: "extra"}, {Name: "a", Description: "of the call"}, {Name: "search", Builtin: json.RawMessage(`{"type":"web_search"}`)}}
-	res, err := w.Complete(ctx, agentloop.Input{Text: "go"}, &agentloop.Options{Tools: given})
+	res, err := w.play(ctx, streamed, agentloop.Input{Text: "go"}, &agentloop.Options{Tools: given})
 	if err != nil || res.Reason != agentloop.Done || given[2].Name != "search" {
 		t.Fatal(err, res.Err, given)
 	}
@@ -475,12 +504,12 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 		}
 		got = append(got, strings.ReplaceAll(r.System.Text(), "\n\n", "|")+": "+strings.Join(names, " "))
 	}
-	same(t, "requests", []string{"role: z extra aof the call web_search", "a note|role: z b extra aof the call web_search", "a note|role: z b extra aof the call web_search"}, got)
+	same(t, "requests", []string{"role: z extra aof the call web_search", "a note|role: z b extra aof the call web_search", "a note|role: z b later extra aof the call web_search"}, got)
 	same(t, "contexts", []string{"conv mine", "conv mine", "conv mine"}, ids)
-	if got := w.History().Messages()[4].Parts; got[0].(llm.ToolResult).Text() != "B" || !got[1].(llm.ToolResult).IsError {
+	if got := w.History().Messages()[4].Parts; got[0].(llm.ToolResult).Text() != "B" || !got[1].(llm.ToolResult).IsError || got[2].(llm.ToolResult).Text() != "newest" {
 		t.Errorf("the results of step 1: %+v", got)
 	}
-	if got := w.Tools(); len(got) != 3 || !slices.ContainsFunc(got, func(t loop.Tool) bool { return t.Name == "b" }) {
+	if got := w.Tools(); len(got) != 4 || !slices.ContainsFunc(got, func(t loop.Tool) bool { return t.Name == "b" }) {
 		t.Errorf("the agent's tools: %d", len(got))
 	}
 	if err := w.AddTool(text("between", "")); err != nil { // AL-54
@@ -493,7 +522,7 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 	for _, tool := range w.model.Requests()[3].Tools {
 		names = append(names, tool.Name)
 	}
-	same(t, "the tools of the next run", []string{"a", "z", "b", "between"}, names)
+	same(t, "the tools of the next run", []string{"a", "z", "b", "later", "between"}, names)
 	if err := w.AddTool(loop.Tool{Name: "no name"}); err == nil {
 		t.Error("a tool that no provider takes was added")
 	}

@@ -3,6 +3,7 @@ package agentloop_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -142,11 +143,23 @@ func TestAL53BuiltinTool(t *testing.T) {
 	}
 }
 
-// AL-53: a call of a builtin tool that the caller runs finds it under its type.
+// AL-53: a call of a builtin tool that the caller runs finds it under its type. A tool that is added
+// during a run is sent in the form of the provider from the next step on.
 func TestAL53BuiltinCall(t *testing.T) {
 	runs := 0
 	w := newWorld(t, calls("", "local_shell"), says("x")).agent(agentloop.Config{Tools: []loop.Tool{builtin(`{"type":"local_shell"}`, &runs)}})
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnStepComplete && ev.Step == 0 {
+			return w.AddTool(builtin(`{"type":"web_search"}`, &runs))
+		}
+		return nil
+	}
 	w.run("go")
+	var sent []string
+	for _, tool := range w.model.Requests()[1].Tools {
+		sent = append(sent, fmt.Sprintf("%s %s", tool.Name, tool.Builtin))
+	}
+	same(t, "the tools of the next step", []string{`local_shell {"type":"local_shell"}`, `web_search {"type":"web_search"}`}, sent)
 	if got := w.History().Messages()[2].Parts[0].(llm.ToolResult).Text(); got != "ran" || runs != 1 {
 		t.Errorf("got %q after %d runs", got, runs)
 	}

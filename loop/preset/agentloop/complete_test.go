@@ -86,15 +86,23 @@ func TestAL14StopBetweenSteps(t *testing.T) {
 	if res := w.run("go"); res.Reason != agentloop.Stopped || slices.Contains(w.log, "onStepStart 3") || w.last().ModelCalls != 3 {
 		t.Errorf("stopped in the third step: reason %q after %d model calls, events %q", res.Reason, w.last().ModelCalls, w.log)
 	}
-	for max, want := range map[int]trace.Reason{0: agentloop.Stopped, 1: agentloop.MaxSteps} {
-		w := newWorld(t, calls("", "a"), says("never")).agent(agentloop.Config{MaxSteps: max})
+	for _, c := range []struct {
+		max      int
+		streamed bool
+		want     trace.Reason
+	}{{0, false, agentloop.Stopped}, {0, true, agentloop.Stopped}, {1, false, agentloop.MaxSteps}, {1, true, agentloop.MaxSteps}} {
+		want := c.want
+		w := newWorld(t, calls("", "a"), says("never")).agent(agentloop.Config{MaxSteps: c.max})
 		w.hook = func(ev agentloop.Event) error {
 			if ev.Name == agentloop.OnToolCallComplete {
 				w.Stop()
 			}
 			return nil
 		}
-		res := w.run("go")
+		res, err := w.play(t.Context(), c.streamed, agentloop.Input{Text: "go"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		same(t, "reported", []string{
 			"onAgentCreate", `onRunStart "go"`, "onStepStart 0", `onStepComplete 0 "" tool_use`, "onToolCallStart 0 a", "onToolCallComplete 0 a", "onRunComplete " + string(want),
 		}, w.log)
@@ -231,7 +239,7 @@ func hanging(w *world, honors, call bool) llm.Model {
 			}
 			w.Stop()
 			if cause := context.Cause(ctx); honors && cause != nil {
-				if cause != agentloop.ErrStopped { //nolint:errorlint // the cause itself
+				if cause != agentloop.ErrStopped {
 					w.t.Errorf("the context of the model call has ended with %v", cause)
 				}
 				yield(nil, cause)
@@ -260,7 +268,8 @@ func TestAL25AL19StopInTheModel(t *testing.T) {
 		"ignores, ended": {false, false, nil, `done "half done" history user/1 assistant/1`},
 		"signal":         {true, true, t.Context(), `stopped "half done" history user/1 assistant/3 tool/1`},
 	} {
-		for _, later := range []bool{false, true} { // in the first step, and in the second
+		for i := range 4 {
+			later, streamed := i%2 == 1, i > 1 // in the first step, or in the second
 			t.Run(name, func(t *testing.T) {
 				w := newWorld(t, calls("", "a"))
 				var cfg agentloop.Config
@@ -279,35 +288,42 @@ func TestAL25AL19StopInTheModel(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.Loop = l
-				res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, &agentloop.Options{Signal: c.signal})
+				res, err := w.play(t.Context(), streamed, agentloop.Input{Text: "go"}, &agentloop.Options{Signal: c.signal})
 				if err != nil || res.Err != nil {
 					t.Errorf("got errors %v and %v", err, res.Err)
 				}
-				same(t, fmt.Sprint("the run, in a later step: ", later), want, fmt.Sprintf("%s %q history %s", res.Reason, res.Text(), w.roles()))
+				same(t, fmt.Sprint("the run, in a later step: ", later, ", streamed: ", streamed), want, fmt.Sprintf("%s %q history %s", res.Reason, res.Text(), w.roles()))
 			})
 		}
 	}
 }
 
 // AL-25: after a stop, the failure of a model call for another reason is the error of the run. A stop
-// before the model call ends that call.
+// before the model call ends that call. A cancel of the caller is no stop.
 func TestAL25StopBeforeFailure(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {
+		stops bool  // otherwise the caller cancels
 		fails error // of the model; nil if it honors the context
 		want  trace.Reason
-	}{{nil, agentloop.Stopped}, {boom, agentloop.Failed}} {
+		err   error
+	}{{true, nil, agentloop.Stopped, nil}, {true, boom, agentloop.Failed, boom}, {false, nil, agentloop.Failed, context.Canceled}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		w := newWorld(t)
 		var cfg agentloop.Config
 		w.dress(&cfg)
 		w.hook = func(ev agentloop.Event) error {
-			if ev.Name == agentloop.OnStepStart {
+			if ev.Name == agentloop.OnStepStart && c.stops {
 				w.Stop()
 			}
 			return nil
 		}
 		l, err := agentloop.New(t.Context(), llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
 			return func(yield func(llm.Event, error) bool) {
+				if !c.stops {
+					cancel()
+				}
 				if err := cmp.Or(c.fails, context.Cause(ctx)); err != nil {
 					yield(nil, err)
 					return
@@ -319,8 +335,9 @@ func TestAL25StopBeforeFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Loop = l
-		if res := w.run("go"); res.Reason != c.want || !errors.Is(res.Err, c.fails) || res.Text() != "" {
-			t.Errorf("a model that fails with %v: %q, %q, %v", c.fails, res.Reason, res.Text(), res.Err)
+		res, err := w.Complete(ctx, agentloop.Input{Text: "go"}, nil)
+		if err != nil || res.Reason != c.want || !errors.Is(res.Err, c.err) || res.Text() != "" {
+			t.Errorf("%+v: %q, %q, %v, %v", c, res.Reason, res.Text(), res.Err, err)
 		}
 	}
 }
@@ -330,9 +347,11 @@ func TestSignalEnds(t *testing.T) {
 	boom := errors.New("enough")
 	ended, end := context.WithCancelCause(t.Context())
 	end(boom)
-	w := newWorld(t, says("x")).agent(agentloop.Config{})
-	if res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, &agentloop.Options{Signal: ended}); err != nil || !errors.Is(res.Err, boom) || res.Reason != agentloop.Failed {
-		t.Errorf("ended before: %q, %v", res.Reason, res.Err)
+	for _, streamed := range []bool{false, true} {
+		w := newWorld(t, says("x")).agent(agentloop.Config{})
+		if res, err := w.play(t.Context(), streamed, agentloop.Input{Text: "go"}, &agentloop.Options{Signal: ended}); err != nil || !errors.Is(res.Err, boom) || res.Reason != agentloop.Failed {
+			t.Errorf("ended before, streamed %v: %q, %v", streamed, res.Reason, res.Err)
+		}
 	}
 	later, end := context.WithCancelCause(t.Context())
 	waits := llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {

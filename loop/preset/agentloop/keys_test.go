@@ -183,16 +183,24 @@ func observed(t *testing.T, sets ...func(*world, *agentloop.Config)) map[string]
 }
 
 // AL-44: a call of an unknown tool emits onToolCallError and then onWarning, once each, before the
-// next step. Its report contains the error, and no onToolCallComplete follows.
+// next step. Its report contains the error, and no onToolCallComplete follows. Another failure causes no
+// warning.
 func TestAL44UnknownToolEvents(t *testing.T) {
-	w := newWorld(t, calls("", "ghost"), calls("2", "a", "ghost"), says("x")).agent(agentloop.Config{})
-	w.run("go")
+	w := newWorld(t, calls("", "ghost"), calls("2", "a", "bad", "ghost"), says("x")).agent(agentloop.Config{})
 	unknown := `there is no tool "ghost"; the tools are a, slow, bad`
+	w.hook = func(ev agentloop.Event) error {
+		if d, ok := ev.Data.(trace.Warning); ok && d.Message != unknown {
+			t.Errorf("the warning %+v", d)
+		}
+		return nil
+	}
+	w.run("go")
 	same(t, "events", []string{
 		"onAgentCreate", `onRunStart "go"`, "onStepStart 0", `onStepComplete 0 "" tool_use`,
 		"onToolCallStart 0 ghost", "onToolCallError 0 ghost: " + unknown, "onWarning tool_not_found",
 		"onStepStart 1", `onStepComplete 1 "" tool_use`,
-		"onToolCallStart 1 2a", "onToolCallStart 1 2ghost", "onToolCallError 1 2ghost: " + unknown, "onWarning tool_not_found", "onToolCallComplete 1 2a",
+		"onToolCallStart 1 2a", "onToolCallStart 1 2bad", "onToolCallStart 1 2ghost", "onToolCallError 1 2ghost: " + unknown, "onWarning tool_not_found",
+		"onToolCallComplete 1 2a", "onToolCallError 1 2bad: no luck",
 		"onStepStart 2", `onStepComplete 2 "x" stop`, "onRunComplete done",
 	}, w.log)
 	call := w.last().Steps[0].ToolCalls[0]
@@ -284,7 +292,7 @@ func (c *timers) WithTimeout(ctx context.Context, d time.Duration, cause error) 
 	})
 }
 
-// AL-47: each tool of a step that honors the signal fails at its timeout. A tool that ignores it is
+// AL-47: each tool of each step that honors the signal fails at its timeout. A tool that ignores it is
 // awaited: a value that it returns late is its result, and a late error is the timeout.
 func TestAL47Late(t *testing.T) {
 	for _, c := range []struct {
@@ -297,7 +305,13 @@ func TestAL47Late(t *testing.T) {
 		{false, nil, "late", 30 * time.Millisecond},
 		{false, errors.New("late error"), "the tool took too long (20ms)", 30 * time.Millisecond},
 	} {
-		w := newWorld(t, fake.Response{Calls: []fake.Call{{ID: "1", Name: "wait", Arguments: "{}"}, {ID: "2", Name: "wait", Arguments: "{}"}}}, says("x"))
+		both := func(ids ...string) (r fake.Response) {
+			for _, id := range ids {
+				r.Calls = append(r.Calls, fake.Call{ID: id, Name: "wait", Arguments: "{}"})
+			}
+			return r
+		}
+		w := newWorld(t, both("1", "2"), both("3", "4"), says("x"))
 		w.agent(agentloop.Config{ToolTimeout: 20 * time.Millisecond, Tools: []loop.Tool{{Name: "wait", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 			if !c.honors {
 				ctx = context.WithoutCancel(ctx)
@@ -310,8 +324,8 @@ func TestAL47Late(t *testing.T) {
 		begin := w.clock.Now()
 		w.run("go")
 		isError := c.want != "late"
-		for _, p := range w.History().Messages()[2].Parts {
-			if res := p.(llm.ToolResult); res.Text() != c.want || res.IsError != isError || w.clock.Now().Sub(begin) != c.after {
+		for _, p := range slices.Concat(w.History().Messages()[2].Parts, w.History().Messages()[4].Parts) {
+			if res := p.(llm.ToolResult); res.Text() != c.want || res.IsError != isError || w.clock.Now().Sub(begin) != 2*c.after {
 				t.Errorf("%+v: call %s: got %q, error %v, after %v", c, res.ID, res.Text(), res.IsError, w.clock.Now().Sub(begin))
 			}
 		}

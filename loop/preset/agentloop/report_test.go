@@ -103,7 +103,8 @@ func TestAL88Reasons(t *testing.T) {
 	}
 }
 
-// AL-42, AL-43: a start hook skips a call or gives its result. Only a skipped call counts as skipped.
+// AL-42, AL-43: a start hook skips a call or gives its result. Only a skipped call counts as skipped, and
+// neither completes nor fails.
 func TestAL42AL43Report(t *testing.T) {
 	mine := loop.TextOutput("mine")
 	for _, c := range []struct {
@@ -114,7 +115,7 @@ func TestAL42AL43Report(t *testing.T) {
 		{middleware.ToolStarting{Skip: true, Override: &mine}, `"mine" skipped=true error=<nil>`},
 		{middleware.ToolStarting{Override: &mine}, `"mine" skipped=false error=<nil>`},
 	} {
-		w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{})
+		w := newWorld(t, calls("", "a", "slow"), says("x")).agent(agentloop.Config{})
 		w.hook = func(ev agentloop.Event) error {
 			if s, ok := ev.Data.(*middleware.ToolStarting); ok {
 				s.Skip, s.Override = c.set.Skip, c.set.Override
@@ -123,7 +124,40 @@ func TestAL42AL43Report(t *testing.T) {
 		}
 		w.run("go")
 		same(t, "the call", c.want, callOf(w))
+		if second := w.last().Steps[0].ToolCalls[1]; second.Skipped != c.set.Skip || second.Error != nil {
+			t.Errorf("%+v: the second call: %+v", c.set, second)
+		}
+		same(t, "events", []string{"onToolCallStart 0 a", "onToolCallStart 0 slow"}, w.tools0())
 	}
+}
+
+// AL-41, AL-48: the events of a call have its step, its index, its arguments and its outcome.
+func TestAL41AL48CallEvents(t *testing.T) {
+	second := calls("", "a", "slow", "bad")
+	second.Calls[1].Arguments = `{"n":1}`
+	w := newWorld(t, calls("0", "a"), second, says("x")).agent(agentloop.Config{})
+	var got []string
+	add := func(ev agentloop.Event, c loop.Call, rest ...any) {
+		got = append(got, fmt.Sprintf("%s %d: %d/%d %s %s %s %v", ev.Name, ev.Step, c.Step, c.Index, c.ID, c.Name, c.Arguments, rest))
+	}
+	w.hook = func(ev agentloop.Event) error {
+		switch d := ev.Data.(type) {
+		case *middleware.ToolStarting:
+			add(ev, loop.Call{ID: d.Call.ID, Name: d.Call.Name, Arguments: d.Call.Arguments, Step: d.Step, Index: d.Index})
+		case middleware.ToolDone:
+			add(ev, d.Call, d.Output.Content, d.Latency, d.Metrics)
+		case *middleware.ToolFailed:
+			add(ev, d.Call, d.Err, d.Unknown)
+		}
+		return nil
+	}
+	w.run("go")
+	same(t, "events", []string{
+		"onToolCallStart 0: 0/0 0a a {} []", "onToolCallComplete 0: 0/0 0a a {} [[{A false []}] 0s map[]]",
+		"onToolCallStart 1: 1/0 a a {} []", `onToolCallStart 1: 1/1 slow slow {"n":1} []`, "onToolCallStart 1: 1/2 bad bad {} []",
+		"onToolCallComplete 1: 1/0 a a {} [[{A false []}] 0s map[]]", "onToolCallError 1: 1/2 bad bad {} [no luck false]",
+		`onToolCallComplete 1: 1/1 slow slow {"n":1} [[{S false []}] 30ms map[rows:{3 count}]]`,
+	}, got)
 }
 
 // AL-48, AL-49: a call that succeeds emits onToolCallComplete, one that fails onToolCallError. The
@@ -332,27 +366,37 @@ func inputGuardrail(t *testing.T, severity string) {
 	same(t, "reported", []middleware.GuardrailTrigger{{Guardrail: "g", Kind: middleware.GuardInput, Tripwire: true, Reason: "not that", Severity: severity}}, reported)
 	same(t, "the events of the bus", []string{"onAgentCreate", `onRunStart "go"`, "onStepStart 0", "onGuardrailTriggered g", "onRunComplete guardrail"}, w.log)
 	r := w.last()
-	if r.Reason != agentloop.Guardrail || r.FinalText != "not that" || r.StepCount != 0 || len(r.Steps) != 0 || r.ModelCalls != 0 || w.roles() != "user/1" {
+	if r.Reason != agentloop.Guardrail || r.FinalText != "not that" || r.StepCount != 0 || r.Steps == nil || len(r.Steps) != 0 || r.ModelCalls != 0 || w.roles() != "user/1" {
 		t.Errorf("the report: %+v, history %s", r, w.roles())
 	}
 }
 
 // AL-55, AL-56: before each model call all guardrails of the input run in list order, after each response
-// all those of the output.
+// all those of the output. They get the system prompt and the messages of the request, with the changes
+// of middleware.
 func TestAL55AL56GuardrailOrder(t *testing.T) {
 	var got []string
 	rail := func(name string, kind middleware.GuardrailKind) middleware.Guardrail {
-		return middleware.Guardrail{Name: name, Kind: kind, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
-			got = append(got, name)
+		return middleware.Guardrail{Name: name, Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+			got = append(got, fmt.Sprint(name, " ", c.System, " ", len(c.Messages), " ", c.Messages[0].Text()))
 			return middleware.GuardrailResult{Pass: true}, nil
 		}}
 	}
-	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{
+	rewrite := loop.Middleware{Name: "rewrite", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
+			c.Messages = slices.Clone(s.History())
+			c.Messages[0] = llm.User("rewritten")
+			return c, nil
+		}}
+	}}
+	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{System: "S", Middleware: []loop.Middleware{rewrite}, Guardrails: []middleware.Guardrail{
 		rail("out 1", middleware.GuardOutput), rail("in 1", middleware.GuardInput), rail("out 2", middleware.GuardOutput), rail("in 2", middleware.GuardInput),
 	}})
 	w.run("go")
-	step := []string{"in 1", "in 2", "out 1", "out 2"}
-	same(t, "the guardrails", append(step, step...), got)
+	same(t, "the guardrails", []string{
+		"in 1 S 1 rewritten", "in 2 S 1 rewritten", "out 1 S 1 rewritten", "out 2 S 1 rewritten",
+		"in 1 S 3 rewritten", "in 2 S 3 rewritten", "out 1 S 3 rewritten", "out 2 S 3 rewritten",
+	}, got)
 }
 
 // AL-57: a request or a response halts the run only if it fails a guardrail with a tripwire. The first
@@ -390,6 +434,12 @@ func TestAL57Halt(t *testing.T) {
 			}
 			turns := []fake.Response{calls("", "a"), says("x")}
 			w := newWorld(t, turns[1-c.step:]...).agent(agentloop.Config{Guardrails: rails})
+			w.hook = func(ev agentloop.Event) error {
+				if g, ok := ev.Data.(middleware.GuardrailTrigger); ok && (ev.Step != c.step || g.Step != c.step || g.Kind != c.kind) {
+					t.Errorf("%s guardrail of step %d: the event of step %d has %+v", c.kind, c.step, ev.Step, g)
+				}
+				return nil
+			}
 			reason := w.run("go").Reason
 			if at := slices.Index(w.log, "onGuardrailTriggered g"); reason == agentloop.Guardrail && (w.roles() != c.roles || w.log[at-1] != c.done) { // AL-58, AL-60
 				t.Errorf("%s guardrail of step %d: the history %s, events %q", c.kind, c.step, w.roles(), w.log)
@@ -428,14 +478,21 @@ func TestAL47Timeout(t *testing.T) {
 }
 
 // AL-51, AL-52: the report of a failed call contains the size of its text in bytes and
-// the metrics of its tool.
+// the metrics of its tool, the last of each name. The size of several texts is that of all.
 func TestAL51AL52Failing(t *testing.T) {
-	w := newWorld(t, calls("", "fails"), says("x"))
+	w := newWorld(t, calls("", "fails", "texts"), says("x"))
 	w.agent(agentloop.Config{Tools: []loop.Tool{{Name: "fails", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
-		middleware.SetMetric(ctx, "tries", middleware.Metric{Value: 2, Type: "count"})
+		for tries := range 3 {
+			middleware.SetMetric(ctx, "tries", middleware.Metric{Value: tries, Type: "count"})
+		}
 		return loop.Output{}, errors.New("zu groß")
+	}}, {Name: "texts", Run: func(context.Context, loop.Call) (loop.Output, error) {
+		return loop.Output{Content: []llm.Part{llm.Text{Text: "ab"}, llm.Text{Text: "é"}}}, nil
 	}}}})
 	w.run("go")
+	if got := w.last().Steps[0].ToolCalls[1].ResultSizeBytes; got != 4 {
+		t.Errorf("two texts have %d bytes", got)
+	}
 	c := w.last().Steps[0].ToolCalls[0]
 	same(t, "what it has measured", map[string]middleware.Metric{"tries": {Value: 2, Type: "count"}}, c.Metrics)
 	if c.ResultSizeBytes != len("zu groß") || c.Error == nil {

@@ -3,6 +3,7 @@ package agentloop_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,17 +49,22 @@ func (w *world) tools0() []string {
 }
 
 // AL-49: after an error with continueOnError=false, no later call of a sequential step starts. In
-// a concurrent step all have started. Each call has a result, and the run ends with the error.
+// a concurrent step all have started. Each call has a result, and the run ends with the error, also at the
+// step limit. Complete returns it with Config.Reject.
 func TestAL49NoCallAfterError(t *testing.T) {
-	for _, one := range []bool{true, false} {
-		w := newWorld(t, calls("", "bad", "slow", "a"), says("next")).agent(agentloop.Config{OneTool: one})
+	for i := range 4 {
+		one, limit := i%2 == 0, i/2 // with a limit, the step is the last one
+		w := newWorld(t, calls("", "bad", "slow", "a"), says("next")).agent(agentloop.Config{OneTool: one, MaxSteps: limit, Reject: limit > 0})
 		w.hook = func(ev agentloop.Event) error {
 			if f, ok := ev.Data.(*middleware.ToolFailed); ok {
 				f.Stop = true
 			}
 			return nil
 		}
-		res := w.run("go")
+		res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, nil)
+		if rejected := limit > 0; rejected != (err != nil) || rejected && !errors.Is(err, res.Err) {
+			t.Errorf("sequential %v, limit %d: Complete returned %v", one, limit, err)
+		}
 		want, texts := []string{"onToolCallStart 0 bad", "onToolCallError 0 bad: no luck"}, []string{"no luck", "not run: the run was cancelled", "not run: the run was cancelled"}
 		if !one {
 			want = []string{"onToolCallStart 0 bad", "onToolCallStart 0 slow", "onToolCallStart 0 a", "onToolCallError 0 bad: no luck", "onToolCallComplete 0 a", "onToolCallComplete 0 slow"}
@@ -66,8 +72,11 @@ func TestAL49NoCallAfterError(t *testing.T) {
 		}
 		same(t, fmt.Sprint("the calls, sequential: ", one), want, w.tools0())
 		same(t, "the results", texts, resultsOf(w, 2))
-		if res.Reason != agentloop.Failed || res.Err == nil || res.Err.Error() != "no luck" || w.last().Error != "no luck" {
+		if res.Reason != agentloop.Failed || res.Err == nil || !strings.HasSuffix(res.Err.Error(), "no luck") || w.last().Error != res.Err.Error() {
 			t.Errorf("sequential %v: got %q, %v", one, res.Reason, res.Err)
+		}
+		if last := w.log[len(w.log)-1]; last != "onRunComplete error" {
+			t.Errorf("sequential %v: the last event is %q", one, last)
 		}
 		w.hook = nil
 		if res := w.run("on"); res.Reason != agentloop.Done || w.roles() != "user/1 assistant/3 tool/3 user/1 assistant/1" {

@@ -22,11 +22,19 @@ import (
 )
 
 // AL-28, AL-30, AL-32: the events of a run are live. No event of a step is in the next
-// step.
+// step, and the response of a step without usage has none.
 func TestAL28AL30AL32Stream(t *testing.T) {
-	first := calls("", "slow", "a", "ghost")
+	first, second := calls("", "slow", "a", "ghost"), calls("2", "slow")
 	first.Text, first.Reasoning, first.Usage, first.Delay = "x", "hm", llm.Usage{InputTokens: 10, OutputTokens: 5}, 10*time.Millisecond
-	w := newWorld(t, first, says("y")).agent(agentloop.Config{Model: "m"})
+	second.Calls[0].Arguments = "[1]"
+	w := newWorld(t, first, second, says("y")).agent(agentloop.Config{Model: "m"})
+	var usages []int64
+	w.hook = func(ev agentloop.Event) error {
+		if r, ok := ev.Data.(*agentloop.Response); ok {
+			usages = append(usages, r.Usage.Total())
+		}
+		return nil
+	}
 	var got []string
 	for _, ev := range w.stream("go", nil) {
 		line, err := json.Marshal(ev)
@@ -47,10 +55,17 @@ func TestAL28AL30AL32Stream(t *testing.T) {
 		`{"type":"tool_call_end","step":0,"callId":"slow","latencyMs":30}`,
 		`{"type":"step_end","step":0,"usage":{"inputTokens":10,"outputTokens":5},"latencyMs":10}`,
 		`{"type":"step_start","step":1}`,
-		`{"type":"text","text":"y"}`,
+		`{"type":"tool_call_start","step":1,"callId":"2slow","toolName":"slow","arguments":{}}`,
+		`{"type":"tool_call_end","step":1,"callId":"2slow","latencyMs":30}`,
 		`{"type":"step_end","step":1,"usage":{"inputTokens":0,"outputTokens":0},"latencyMs":0}`,
+		`{"type":"step_start","step":2}`,
+		`{"type":"text","text":"y"}`,
+		`{"type":"step_end","step":2,"usage":{"inputTokens":0,"outputTokens":0},"latencyMs":0}`,
 		`{"type":"done","response":{"content":[{"type":"text","text":"y"}],"finishReason":"stop","usage":{"inputTokens":10,"outputTokens":5},"model":"m","reason":"done"}}`,
 	}, got)
+	same(t, "the usage of the steps", []int64{15, 0, 0}, usages)
+	failed, err := json.Marshal(agentloop.StreamEvent{Type: "done", Response: &agentloop.Response{FinishReason: "stop", Reason: agentloop.Failed, Err: errors.New("boom")}})
+	same(t, "the end of a failed run", `{"type":"done","response":{"content":[],"finishReason":"stop","usage":{"inputTokens":0,"outputTokens":0},"reason":"error","error":"boom"}} <nil>`, fmt.Sprint(string(failed), " ", err))
 }
 
 // AL-29: done is the last event and occurs once for each kind of end. Each started step
@@ -159,7 +174,12 @@ func TestAL27Twins(t *testing.T) {
 		if rapid.Bool().Draw(rt, "fails") {
 			last = fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}
 		}
+		retried := rapid.Bool().Draw(rt, "retried")
+		if retried {
+			turns = append(turns, fake.Response{Error: &fake.Failure{Status: 503, Message: "busy"}})
+		}
 		turns = append(turns, last)
+		guarded, wrapped := rapid.SampledFrom([]string{"", "input", "output"}).Draw(rt, "guarded"), rapid.Bool().Draw(rt, "wrapped")
 		limit := rapid.IntRange(0, 3).Draw(rt, "max")
 		in, opts := agentloop.Input{Text: "go"}, &agentloop.Options{Settings: agentloop.Settings{MaxTokens: rapid.IntRange(0, 2).Draw(rt, "tokens")}}
 		if rapid.Bool().Draw(rt, "more") {
@@ -167,16 +187,28 @@ func TestAL27Twins(t *testing.T) {
 		}
 		reject := rapid.Bool().Draw(rt, "reject")
 		twin := func(streamed bool) string {
-			w := newWorld(t, turns...).agent(agentloop.Config{MaxSteps: limit, OneTool: len(turns)%2 == 0, Reject: reject})
-			var res *agentloop.Response
-			var failed error
-			if streamed {
-				for ev, err := range w.Stream(t.Context(), in, opts) {
-					res, failed = ev.Response, err
-				}
-			} else {
-				res, failed = w.Complete(t.Context(), in, opts)
+			w := newWorld(t, turns...)
+			cfg := agentloop.Config{MaxSteps: limit, OneTool: len(turns)%2 == 0, Reject: reject, Policy: func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+				return middleware.Permission{Allow: r.Tool != "bad" || len(turns) > 2}, nil
+			}}
+			if retried {
+				cfg.Retry = loop.Retry{Max: 1, Base: time.Millisecond}
 			}
+			if guarded != "" {
+				cfg.Guardrails = []middleware.Guardrail{{Name: "g", Kind: middleware.GuardrailKind(guarded), Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+					return middleware.GuardrailResult{Pass: c.Step == 0, Tripwire: limit == 3, Reason: "no"}, nil
+				}}}
+			}
+			if wrapped {
+				cfg.Middleware = []loop.Middleware{{Name: "own", New: func(loop.RunInfo) loop.Hooks {
+					return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, r *llm.Response) (d loop.Decision, err error) {
+						w.log = append(w.log, fmt.Sprint("response ", s.Step, " ", r.Text()))
+						return d, nil
+					}}
+				}}}
+			}
+			w.agent(cfg)
+			res, failed := w.play(t.Context(), streamed, in, opts)
 			requests := w.model.Requests()
 			for i := range requests {
 				requests[i].ResponseMode = ""

@@ -133,6 +133,17 @@ func (w *world) line(ev agentloop.Event) string {
 	return ev.Name + what
 }
 
+// play completes or streams a run. It returns the response and the error of its end.
+func (w *world) play(ctx context.Context, streamed bool, in agentloop.Input, opts *agentloop.Options) (res *agentloop.Response, err error) {
+	if !streamed {
+		return w.Complete(ctx, in, opts)
+	}
+	for ev, failed := range w.Stream(ctx, in, opts) {
+		res, err = ev.Response, failed
+	}
+	return res, err
+}
+
 // run completes a run. It fails the test if the run cannot begin.
 func (w *world) run(input string) *agentloop.Response {
 	w.t.Helper()
