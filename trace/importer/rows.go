@@ -158,7 +158,8 @@ func (r *rows) name(row map[string]json.RawMessage, caseName, cluster *string, e
 	return nil
 }
 
-func (w *walker) scores(run *format.Run) (scores []format.Score) {
+func (w *walker) scores(run *format.Run) []format.Score {
+	scores := make([]format.Score, 0, len(w.rows.scores))
 	for _, s := range w.rows.scores {
 		raw := s.at.In(run.Meta)
 		if raw == nil {
@@ -270,9 +271,16 @@ func (w *walker) record(record []string) {
 	line := w.csvLine()
 	run := w.begin(line)
 	run.Meta = make(map[string]json.RawMessage, len(record))
+	size := 0
+	for _, text := range record {
+		size += len(text) + len(`""`)
+	}
+	values := make([]byte, 0, size) // one allocation for all values, more only with escapes
 	for i, text := range record {
 		if text != "" {
-			run.Meta[w.csv.columns[i]] = jsonio.AppendString(nil, text)
+			from := len(values)
+			values = jsonio.AppendString(values, text)
+			run.Meta[w.csv.columns[i]] = values[from:len(values):len(values)]
 		}
 	}
 	if err := w.fill(&run); err != nil {

@@ -160,8 +160,11 @@ func (r *Run) set(f *format.Run) {
 	for i, c := range f.Expected.Calls {
 		r.Expected.Calls[i] = Call(c)
 	}
-	for _, s := range f.Scores {
-		r.Scores = append(r.Scores, Score(s))
+	if f.Scores != nil {
+		r.Scores = make([]Score, len(f.Scores))
+	}
+	for i, s := range f.Scores {
+		r.Scores[i] = Score(s)
 	}
 }
 
@@ -275,6 +278,9 @@ func (r *Run) Resources() (s Resources) {
 		}
 		s.Latency = ev.At
 	}
+	if !hasResources(r.Meta) {
+		return s
+	}
 	for _, model := range tree.Members(r.Meta["model_usage"]) {
 		s.Usage = s.Usage.Add(usageOf(model))
 		s.Cost += amount(tree.Member(model, "total_cost"))
@@ -297,6 +303,22 @@ func (r *Run) Resources() (s Resources) {
 	}
 	s.Latency = max(s.Latency, duration(latency, time.Second), duration(r.Meta["latencyMs"], time.Millisecond), duration(r.Meta["total_time"], time.Second))
 	return s
+}
+
+// hasResources reports whether a run may have a member that [Run.Resources] reads. For the few members of a row, this takes less
+// time than to look for each of them.
+func hasResources(meta map[string]json.RawMessage) bool {
+	const few = 16
+	if len(meta) > few {
+		return true
+	}
+	for name := range meta {
+		switch name {
+		case "model_usage", "info", "totalUsage", "usage", "tokenUsage", "steps", "cost", "provider_usage", "trace", "observations", "latencyMs", "total_time":
+			return true
+		}
+	}
+	return false
 }
 
 var usageMembers = []string{"usage", "totalUsage", "tokenUsage"}
