@@ -137,3 +137,17 @@ func members(t *testing.T, text string) map[string]json.RawMessage {
 	}
 	return m
 }
+
+// TestResourcesOfOneMember reads each member that has resources from a run without another member.
+func TestResourcesOfOneMember(t *testing.T) {
+	const usage = `{"prompt_tokens":3,"completion_tokens":4}`
+	for name, value := range map[string]string{
+		"model_usage": `{"m":{"input_tokens":3,"output_tokens":4}}`, "info": `{"model_stats":{"instance_cost":2}}`, "totalUsage": usage, "usage": usage, "tokenUsage": `{"prompt":3,"completion":4}`,
+		"steps": `[{"usage":` + usage + `}]`, "cost": "2", "provider_usage": `{"cost":2}`, "trace": `{"latency":2}`, "latencyMs": "2", "total_time": "2",
+	} {
+		run := importer.Run{Meta: map[string]json.RawMessage{name: json.RawMessage(value)}}
+		if run.Resources() == (importer.Resources{}) {
+			t.Errorf("%s: %s has no resources", name, value)
+		}
+	}
+}
