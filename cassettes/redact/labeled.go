@@ -17,11 +17,14 @@ func (o *Rules) labeled(text string) (parts []part) {
 		}
 	}
 	add := func(name string, from, to int) { addUpTo(secretIfLikely, name, from, to) }
-	near, whole := o.nearNames(text), []part{{to: len(text)}}
+	names := o.namesIn(text)
+	near, whole, signs := o.nearNames(text, names), []part{{to: len(text)}}, signsIn(text)
 	for i := range labels {
-		l := &labels[i]
-		within := near
-		if l.name != "" {
+		l, within := &labels[i], near
+		if !signs[i] {
+			continue
+		}
+		if !l.isNamed() {
 			within = whole
 		}
 		for _, w := range within {
@@ -29,6 +32,10 @@ func (o *Rules) labeled(text string) (parts []part) {
 				add(name, w.from+p.from, w.from+p.to)
 			}
 		}
+	}
+	if len(names) > 0 {
+		columns(text, names, add)
+		insertRows(text, add)
 	}
 	if strings.Contains(text, "://") || strings.HasPrefix(text, "/") {
 		for from := range stemWords(text) {
@@ -61,9 +68,14 @@ func (o *Rules) labeled(text string) (parts []part) {
 // fixed one. Each match contains one of the signs.
 type label struct {
 	signs   []string
-	name    string
+	name    string // optionName means that the first group is the name of an option or setting
 	pattern *regexp.Regexp
 }
+
+const optionName = "option_"
+
+// isNamed reports whether the name is in the text.
+func (l *label) isNamed() bool { return l.name == "" || l.name == optionName }
 
 // values yields the names and values that match in text.
 func (l *label) values(text string) iter.Seq2[string, part] {
@@ -75,8 +87,8 @@ func (l *label) values(text string) iter.Seq2[string, part] {
 			name, all := l.name, []part{{}}
 			from, to := at[len(at)-2], at[len(at)-1]
 			switch all[0].to = to - from; name {
-			case "":
-				name = lastWords(strings.TrimSuffix(strings.TrimRight(text[at[2]:at[3]], " "), " is"))
+			case "", optionName:
+				name += lastWords(strings.TrimSuffix(strings.TrimRight(text[at[2]:at[3]], " "), " is"))
 			case "cookie":
 				all = cookies(text[from:to])
 			}
@@ -92,14 +104,14 @@ func (l *label) values(text string) iter.Seq2[string, part] {
 var labels = []label{
 	{[]string{"**"}, "", regexp.MustCompile("\\*\\*([A-Za-z][\\w -]{1,40}):?\\*\\*:? +`?([^\\s`|]+)")},
 	{[]string{" provided: "}, "", regexp.MustCompile(`([A-Za-z][\w -]{1,40}) provided: ([^\s"']*[^\s"'.,;])`)},
-	{[]string{"--"}, "", regexp.MustCompile(`--([A-Za-z][\w-]{1,40}) +["']?([^\s"'<>]+)`)},
+	{[]string{"--", " -", "\n-", "\t-", "\"-", "'-", "`-"}, optionName, regexp.MustCompile(`(?:^|[^\w-])--?([A-Za-z][\w.-]{1,40})(?: +|=)\\*["']?([^\s"'\\<>=-][^\s"'\\<>]*)`)},
 	{[]string{"<t"}, "", regexp.MustCompile(`<t[dh][^<>]*>\s*([A-Za-z][\w -]{1,40}):?\s*</t[dh]>\s*<td[^<>]*>\s*(?:<code>)?([^\s<>]+)`)},
 	// Code: apiKey := "VALUE", 'password' => 'VALUE', and values in backquotes.
 	{[]string{":=", "=>", "= `", "=`", ": `"}, "", regexp.MustCompile("([\\w-]+)[\"'\\]\\\\]*\\s*(?:(?::=|=>)\\s*\\\\*[\"'`]|[=:]\\s*`)([^\"'`\\\\\n]+)")},
 	// Code: define('DB_PASSWORD', 'VALUE'), setProperty("password", "VALUE").
 	{[]string{`("`, `('`, `( "`, `( '`, `(\"`}, "", regexp.MustCompile(`\(\s*\\*["']([\w.-]+)\\*["']\s*,\s*\\*["']([^"'\\\n]+)`)},
 	// Code: strings with a prefix or in a constructor, fallbacks and comparisons.
-	{[]string{"||", "??", "?:", "==", "!=", `""`, `b'`, `b"`, `r'`, `r"`, `u'`, `u"`, `f'`, `f"`, `@"`, `("`, `('`, `(\"`, ": !", ": &"}, "", regexp.MustCompile("([\\w-]+)[\"'\\]\\\\)]*\\s*(?:[=:]\\s*(?:[A-Z]\\w{1,30}(?:::\\w+)?\\(|[bBrRuUfF@]{1,2}|(?:![\\w!]+|&\\w+) |\"\")|(?:\\|\\||\\?\\?|\\?:)=?\\s*|[!=]==?\\s*)\\\\*[\"'`]([^\"'`\\\\\\n]+)")},
+	{[]string{"||", "??", "?:", "==", "!=", `""`, `b'`, `b"`, `r'`, `r"`, `N'`, `u'`, `u"`, `f'`, `f"`, `@"`, `("`, `('`, `(\"`, ": !", ": &"}, "", regexp.MustCompile("([\\w-]+)[\"'\\]\\\\)]*\\s*(?:[=:]\\s*(?:(?:[A-Z]\\w{1,30}(?:::\\w+)?|crypt|md5|sha\\d|password)\\(|[bBrRuUfFN@]{1,2}|(?:![\\w!]+|&\\w+) |\"\")|(?:\\|\\||\\?\\?|\\?:)=?\\s*|[!=]==?\\s*)\\\\*[\"'`]([^\"'`\\\\\\n]+)")},
 	// Code: setPassword("VALUE"), .apiKey("VALUE").
 	{[]string{`("`, `('`, `(\"`}, "", regexp.MustCompile(`(?:\.|[sS]et_?|[wW]ith_?)([pP]ass[A-Za-z]*|[sS]ecret[A-Za-z]*|[aA]pi_?[kK]ey|[a-zA-Z]*[tT]oken)\(\\*["']([^"'\\\n]+)`)},
 	{[]string{"SecureString"}, "password", regexp.MustCompile(`ConvertTo-SecureString +(?:-String +)?\\*["']([^"'\\\n]+)`)},
@@ -128,16 +140,57 @@ var labels = []label{
 	{[]string{"jdbc:oracle:"}, "password", regexp.MustCompile(`jdbc:oracle:\w+:[^/\s"']+/([^\s"'` + "`" + `]+)@`)},
 	// SQL.
 	{[]string{"IDENTIFIED", "identified"}, "password", regexp.MustCompile(`(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+\\*["']([^\s"'\\]+)`)},
+	{[]string{"IDENTIFIED", "identified"}, "password", regexp.MustCompile(`(?i)\b(?:user|role)\s+\S+\s+identified\s+by\s+([^\s"'\\;]+)`)},
 	// Bundler: https://bundler.io/v2.7/man/bundle-config.1.html#CREDENTIALS-FOR-GEM-SOURCES
 	{[]string{"BUNDLE_"}, "password", regexp.MustCompile(`BUNDLE_[A-Z0-9_]+__[A-Z]+\\*["']?\s*[:=]\s*\\*["']?([^\s"':\\]+:[^\s"'\\]+)`)},
-	// Options of commands.
+	// Commands that have the value in an option, after other arguments or before a pipe.
 	{[]string{"curl", "http ", "https "}, "password", commandOption(`curl|https?`, `(?:-[uUa]|--(?:proxy-)?user|--auth)[ =]*\\*["']?[^\s"':]+["']?:["']?([^\s"'\\]+)`)},
 	{[]string{"curl"}, "cookie", commandOption(`curl`, `(?:-b|--cookie)[ =]*\\*["']?([^"'\\\n]+=[^"'\\\s]+)`)},
-	{[]string{"mysql", "mariadb"}, "password", commandOption(`mysql\w*|mariadb[\w-]*`, `-p`+labeledValue)},
-	{[]string{"docker", "podman", "helm"}, "password", commandOption(`(?:docker|podman|helm registry) login`, `(?:-p|--password)[ =]*`+labeledValue)},
+	{[]string{"mysql", "mariadb"}, "password", commandOption(`mysql\w*|mariadb[\w-]*`, `(?:-p|password +)`+labeledValue)},
+	{[]string{" login", "mongo", "twine", "useradd", "psexec"}, "password", commandOption(`(?:docker|podman|helm registry|az) login|mongo\w*|twine upload|useradd|psexec`, `(?:-p|--password)[ =]*`+labeledValue)},
 	{[]string{"redis-cli"}, "password", commandOption(`redis-cli`, `-a +`+labeledValue)},
 	{[]string{"sshpass"}, "password", commandOption(`sshpass`, `-p *`+labeledValue)},
+	{[]string{"zip -", "zip --", "sqlcmd", "bcp "}, "password", commandOption(`(?:un)?zip|sqlcmd|bcp`, `-P *`+labeledValue)},
+	{[]string{"7z", "rar "}, "password", commandOption(`7z\w?|rar`, `-h?p`+labeledValue)},
+	{[]string{"ssh-keygen", "openssl"}, "password", commandOption(`ssh-keygen|openssl enc`, `-[Nk] +`+labeledValue)},
+	{[]string{"lftp", "smbclient"}, "password", commandOption(`lftp|smbclient`, `-[uU] +[^\s,%]+[,%]`+labeledValue)},
+	{[]string{"gh secret set"}, "password", commandOption(`gh secret set`, `(?:-b|--body)[ =]`+labeledValue)},
+	{[]string{"sqlplus"}, "password", regexp.MustCompile(`\bsqlplus +(?:-\w+ +)*[^\s/]+/([^\s@"']+)`)},
+	{[]string{"vault login ", "cargo login ", "pypi-token.", "http-basic.", "wpa_passphrase ", "requirepass ", "masterauth "}, "password", regexp.MustCompile(`\b(?:(?:vault|cargo) login|pypi-token\.\S+|http-basic\.\S+ +\S+|wpa_passphrase +\S+|requirepass|masterauth) +` + labeledValue)},
+	{[]string{"htpasswd -"}, "password", regexp.MustCompile(`\bhtpasswd +-\w*b\w*(?: +\S+){1,2} +` + labeledValue)},
+	{[]string{"-stdin", "--with-token", "chpasswd"}, "password", regexp.MustCompile(`\b(?:echo|printf)(?: +-\w+)* +\\*["']?(?:[^\s"'|:]+:)?([^\s"'\\|]+)\\*["']? *\|[^\n|]*(?:-stdin|--with-token|chpasswd)`)},
+	{[]string{"config", "CONFIG SET", "user-secrets"}, optionName, regexp.MustCompile(`\b(?:config(?:ure)?|CONFIG|user-secrets)(?: +(?:set|SET|--\w+))* +["']?([\w./:-]+)["']? +` + labeledValue)},
 }
+
+// maxLabels is at least the number of labels.
+const maxLabels = 64
+
+// signsIn reports which labels have a sign in text.
+func signsIn(text string) (found [maxLabels]bool) {
+	for i := range len(text) - 1 {
+		for _, s := range labelSigns[pairOf(text[i:])] {
+			if !found[s.label] && strings.HasPrefix(text[i:], s.text) {
+				found[s.label] = true
+			}
+		}
+	}
+	return found
+}
+
+type labelSign struct {
+	text  string
+	label int
+}
+
+// labelSigns are the signs of all labels, by their first two bytes.
+var labelSigns = func() (by [1 << 10][]labelSign) {
+	for i, l := range labels {
+		for _, sign := range l.signs {
+			by[pairOf(sign)] = append(by[pairOf(sign)], labelSign{sign, i})
+		}
+	}
+	return by
+}()
 
 // pathSegment matches the segment after a name in the path of a URL: /token/VALUE. Paths of files have ordinary
 // words there.

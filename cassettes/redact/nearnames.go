@@ -5,19 +5,25 @@ import (
 	"strings"
 )
 
-// nearNames returns the parts of text in which a name of secrets can be the label of a value: the lines
-// around each such name.
-func (o *Rules) nearNames(text string) (parts []part) {
+// namesIn returns the words of text that are names of secrets.
+func (o *Rules) namesIn(text string) (names []part) {
+	for from, to := range stemWords(text) {
+		if o.secrecy(kindBody, lastWords(text[max(0, from-maxName):to])) >= secretIfStrong {
+			names = append(names, part{from: from, to: to})
+		}
+	}
+	return names
+}
+
+// nearNames returns the parts of text in which one of the names can be the label of a value: the lines around
+// it.
+func (o *Rules) nearNames(text string, names []part) (parts []part) {
 	if len(o.Secret) > 0 { // names without a stem
 		return []part{{to: len(text)}}
 	}
-	for from, to := range stemWords(text) {
-		last := len(parts) - 1
-		if o.secrecy(kindBody, lastWords(text[max(0, from-maxName):to])) < secretIfStrong {
-			continue
-		}
-		p := part{from: linesBefore(text, from), to: linesAfter(text, to)}
-		if last >= 0 && p.from <= parts[last].to {
+	for _, name := range names {
+		p := part{from: linesBefore(text, name.from), to: linesAfter(text, name.to)}
+		if last := len(parts) - 1; last >= 0 && p.from <= parts[last].to {
 			parts[last].to = max(parts[last].to, p.to)
 			continue
 		}
