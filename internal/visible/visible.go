@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,7 +18,7 @@ import (
 
 // Hidden reports whether a character controls a terminal or the direction of text, has no width, or ends a
 // line in some programs only. A tab and a line feed are not hidden. The bidirectional ones are those of
-// Unicode's annex 9, section 2. See [HasHidden] for the joiners in emoji.
+// Unicode's annex 9, section 2. See [HasHidden] for the joiners in emoji and words.
 func Hidden(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
@@ -31,10 +32,14 @@ func Hidden(r rune) bool {
 	return unicode.Is(unicode.Bidi_Control, r)
 }
 
-// joiner makes one emoji of two.
-const joiner = '\u200d'
+// joiner makes one emoji of two. It and nonJoiner determine the forms of letters.
+const (
+	nonJoiner = '\u200c'
+	joiner    = '\u200d'
+)
 
-// HasHidden reports whether text has a hidden character, apart from joiners between emoji.
+// HasHidden reports whether text has a hidden character, apart from joiners between emoji and between letters
+// of scripts whose words have them.
 func HasHidden(text string) bool {
 	for range hidden(text) {
 		return true
@@ -49,7 +54,7 @@ func hidden(text string) iter.Seq2[int, rune] {
 		for at, r := range text {
 			if Hidden(r) {
 				after, _ := utf8.DecodeRuneInString(text[at+utf8.RuneLen(r):])
-				if !(r == joiner && isEmoji(before) && isEmoji(after)) && !yield(at, r) {
+				if !isJoining(before, r, after) && !yield(at, r) {
 					return
 				}
 			}
@@ -58,6 +63,28 @@ func hidden(text string) iter.Seq2[int, rune] {
 			}
 		}
 	}
+}
+
+// isJoining reports whether a hidden character is a joiner that its neighbors need.
+func isJoining(before, r, after rune) bool {
+	switch {
+	case r != joiner && r != nonJoiner:
+		return false
+	case r == joiner && isEmoji(before) && isEmoji(after):
+		return true
+	}
+	return slices.ContainsFunc(joined, func(script *unicode.RangeTable) bool { return isLetter(script, before) && isLetter(script, after) })
+}
+
+// joined are the scripts whose words have joiners.
+var joined = []*unicode.RangeTable{
+	unicode.Arabic, unicode.Syriac, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,
+	unicode.Khmer, unicode.Myanmar, unicode.Mongolian,
+}
+
+// isLetter reports whether r is a letter of a script or a vowel sign.
+func isLetter(script *unicode.RangeTable, r rune) bool {
+	return unicode.Is(script, r) && (unicode.IsLetter(r) || unicode.IsMark(r))
 }
 
 // isEmoji reports whether a character can be part of an emoji: a symbol, an arrow or a tone of skin.
