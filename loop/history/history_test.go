@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,6 +111,8 @@ func TestAL73RecordActualUsage(t *testing.T) {
 	tokens(t, h, 79)
 	h.RecordActualUsage(60) // also a lower count
 	tokens(t, h, 60)
+	h.RecordActualUsage(0)
+	tokens(t, h, 0)
 }
 
 func five() *history.History {
@@ -307,6 +310,23 @@ func TestAL77ExportImport(t *testing.T) {
 		t.Errorf("the messages; id %q, system %q (-want +got):\n%s", back.ID(), back.System(), diff)
 	}
 	tokens(t, back, 102)
+	if got := back.Metadata(); !cmp.Equal(got, map[string]any{"k": []any{"v", 1.0}}) {
+		t.Errorf("the metadata: %v", got)
+	}
+	h.RecordActualUsage(300) // the anchor is at the last message
+	parent := new(layers.Registry)
+	merged := layers.Layer{Name: "own", Content: []llm.Part{llm.Text{Text: "a"}, llm.Media{MediaType: "image/png", URL: "u"}}, Priority: 3, MergeParent: true, Metadata: map[string]any{"m": "n"}}
+	if err := errors.Join(parent.Set(layers.Layer{Name: "of the parent"}), h.Layers().Set(merged), h.Layers().SetParent(parent)); err != nil {
+		t.Fatal(err)
+	}
+	back = through(t, h.Export())
+	tokens(t, back, 300)
+	if l, ok := back.Layers().Get("own"); !ok || !cmp.Equal(l, merged) {
+		t.Errorf("the layer %+v", l)
+	}
+	if _, ok := back.Layers().Get("of the parent"); ok {
+		t.Error("the snapshot has a layer of the parent")
+	}
 	if empty := through(t, history.New("z").Export()); empty.Len() != 0 || empty.System() != "" {
 		t.Errorf("an empty history came back as %+v", empty.Export())
 	}
@@ -398,8 +418,13 @@ func TestAL78System(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	h.SetSystem("older")
 	h.SetSystem("legacy")
-	if got := h.System(); got != "role\n\nlegacy\n\ntask" {
+	parent := new(layers.Registry)
+	if err := errors.Join(parent.Set(layers.Layer{Name: "p", Content: []llm.Part{llm.Text{Text: "of the parent"}}, Priority: 70, Tags: []string{layers.SystemTag}}), h.Layers().SetParent(parent)); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.System(); got != "role\n\nlegacy\n\nof the parent\n\ntask" {
 		t.Errorf("got %q", got)
 	}
 	if l, _ := h.Layers().Get("_legacy_system"); l.Text() != "legacy" || l.Priority != 50 {

@@ -56,8 +56,17 @@ func TestAL79Layer(t *testing.T) {
 	if got, _ := r.Get("a"); got.Owner != "" || got.MergeParent || got.Metadata != nil {
 		t.Errorf("something of the old layer is left: %+v", got)
 	}
-	if _, ok := r.Get("c"); ok {
-		t.Error("got a layer that was never set")
+	below := new(layers.Registry)
+	if err := below.SetParent(r); err != nil {
+		t.Fatal(err)
+	}
+	for _, reg := range []*layers.Registry{r, below} {
+		if _, ok := reg.Get("c"); ok {
+			t.Error("got a layer that was never set")
+		}
+	}
+	if l, ok := below.Get("a"); ok {
+		t.Errorf("Get returned a layer of the parent: %+v", l)
 	}
 	if err := r.Set(layers.Layer{}); !errors.Is(err, layers.ErrNoName) || err.Error() != "layers: Set needs a layer with a Name" {
 		t.Errorf("a layer without a name: got %v", err)
@@ -89,7 +98,7 @@ func TestLayersAreCopies(t *testing.T) {
 // AL-80: layers are sorted by priority, then in the order of insertion. A tag selects layers.
 // Layers without text and parts that are not text are omitted.
 func TestAL80Flat(t *testing.T) {
-	r := set(t, new(layers.Registry), system("c", "100", 100), system("a", "10", 10), system("b", "50", 50),
+	r := set(t, new(layers.Registry), system("c", "100", 100), system("a", "10", 10), system("z", "50", 50),
 		system("b2", "50 too", 50), system("empty", "", 20),
 		layers.Layer{Name: "other", Content: text("other"), Priority: 1, Tags: []string{"x"}},
 		layers.Layer{Name: "parts", Content: []llm.Part{llm.Text{Text: "p"}, llm.Media{MediaType: "image/png"}, llm.Text{Text: "q"}}, Priority: 200, Tags: []string{"x", "system"}})
@@ -217,6 +226,7 @@ func TestAL83Parents(t *testing.T) {
 		}
 	}
 	cancel := child.Subscribe(tell("child"))
+	child.Subscribe(tell("again"))
 	parent.Subscribe(tell("parent"))
 
 	set(t, parent, system("p", "P", 20), system("same", "of parent", 30))
@@ -229,13 +239,13 @@ func TestAL83Parents(t *testing.T) {
 	if got := flat(); got != "of child|P|C" {
 		t.Errorf("overridden: got %q", got)
 	}
-	merged := system("same", "of child", 30)
+	merged := system("same", "of child", 10)
 	merged.MergeParent = true
 	set(t, child, merged)
-	if got := flat(); got != "P|C|of parent\n\nof child" {
+	if got := flat(); got != "of parent\n\nof child|P|C" {
 		t.Errorf("merged: got %q", got)
 	}
-	if got := child.Flat(layers.View{OwnOnly: true}); got != "C\n\nof child" {
+	if got := child.Flat(layers.View{OwnOnly: true}); got != "of child\n\nC" {
 		t.Errorf("its own: got %q", got)
 	}
 	if got := parent.Flat(layers.View{}); got != "P\n\nof parent" {
@@ -246,9 +256,11 @@ func TestAL83Parents(t *testing.T) {
 	cancel()
 	set(t, parent, system("p", "P", 20))
 	want := []string{
-		"parent: set p in parent", "child: set p in parent", "parent: set same in parent", "child: set same in parent",
-		"child: set c in child", "child: set same in child", "child: set same in child",
-		"parent: removed p in parent", "child: removed p in parent", "parent: set p in parent",
+		"parent: set p in parent", "child: set p in parent", "again: set p in parent", "parent: set same in parent",
+		"child: set same in parent", "again: set same in parent", "child: set c in child", "again: set c in child",
+		"child: set same in child", "again: set same in child", "child: set same in child", "again: set same in child",
+		"parent: removed p in parent", "child: removed p in parent", "again: removed p in parent", "parent: set p in parent",
+		"again: set p in parent",
 	}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("notifications (-want +got):\n%s", diff)

@@ -92,6 +92,11 @@ func TestAL94Delegate(t *testing.T) {
 	if _, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(says("r")), loop.Config{}), partly, "do it"); err != nil || fork.Len() != 4 {
 		t.Errorf("from a response with some of its results: %v, the fork has %d messages", err, fork.Len())
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := orchestrate.Delegate(ctx, agent(t, fake.NewModel(says("r")), loop.Config{}), parent(t), "do it"); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
 	h := parent(t)
 	res, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(fails()), loop.Config{}), h, "do it")
 	if !errors.Is(err, errBoom) || res == nil || fork.Len() != 3 || h.Len() != 2 {

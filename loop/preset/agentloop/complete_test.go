@@ -407,7 +407,9 @@ func TestAL26StopBefore(t *testing.T) {
 // error.
 func TestAL91ModelFails(t *testing.T) {
 	for _, reject := range []bool{false, true} {
-		w := newWorld(t, calls("", "a"), fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}).agent(agentloop.Config{Reject: reject})
+		first := calls("", "a")
+		first.Text = "let me see"
+		w := newWorld(t, first, fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}).agent(agentloop.Config{Reject: reject})
 		res, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, nil)
 		api, isAPI := errors.AsType[*llm.APIError](res.Err)
 		if !isAPI || api.Status != 500 || res.Reason != agentloop.Failed || reject != (err != nil) || reject && !errors.Is(err, res.Err) {
@@ -418,8 +420,13 @@ func TestAL91ModelFails(t *testing.T) {
 			t.Errorf("the report: %+v; reported %q", r, w.log)
 		}
 		b, err := json.Marshal(r)
-		if want := fmt.Sprintf(`"finalText":"","error":%q,"steps":[`, r.Error); err != nil || !strings.Contains(string(b), want) {
+		if want := fmt.Sprintf(`"finalText":"let me see","error":%q,"steps":[{`, r.Error); err != nil || !strings.Contains(string(b), want) {
 			t.Errorf("the report as JSON: %s, %v; want %s", b, err, want)
+		}
+		w = newWorld(t, fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}).agent(agentloop.Config{})
+		w.run("go")
+		if b, err := json.Marshal(w.last()); err != nil || !strings.Contains(string(b), `"finalText":"","error":"loop: step 0: fake: status 500: boom","steps":[],"stepCount":0,`) {
+			t.Errorf("the report of no step as JSON: %s, %v", b, err)
 		}
 	}
 }
@@ -561,21 +568,22 @@ func TestAL57GuardrailFails(t *testing.T) {
 // history, and in the next request.
 func TestAL110StepResponse(t *testing.T) {
 	first := calls("", "a")
-	first.Reasoning, first.Text, first.Usage = "hm", "let me see", llm.Usage{InputTokens: 10, OutputTokens: 5}
+	first.Reasoning, first.Text, first.Usage, first.Model = "hm", "let me see", llm.Usage{InputTokens: 10, OutputTokens: 5}, "m-2"
+	first.ReasoningOpaque = []byte(`{"signature":"s"}`)
 	second := says("x")
 	second.Usage = llm.Usage{InputTokens: 20, OutputTokens: 7}
 	w := newWorld(t, first, second).agent(agentloop.Config{})
-	want := []llm.Part{llm.Reasoning{Text: "hm"}, llm.Text{Text: "let me see"}, llm.ToolCall{ID: "a", Name: "a", Arguments: "{}"}}
-	var steps []agentloop.Response
+	want := []llm.Part{llm.Reasoning{Text: "hm", Opaque: first.ReasoningOpaque}, llm.Text{Text: "let me see"}, llm.ToolCall{ID: "a", Name: "a", Arguments: "{}"}}
+	var steps []*agentloop.Response
 	w.hook = func(ev agentloop.Event) error {
 		if res, ok := ev.Data.(*agentloop.Response); ok && ev.Name == agentloop.OnStepComplete {
-			steps = append(steps, *res)
+			steps = append(steps, res)
 		}
 		return nil
 	}
 	w.stream("go", nil)
-	same(t, "onStepComplete", []agentloop.Response{
-		{Content: want, FinishReason: "tool_use", Usage: first.Usage},
+	same(t, "onStepComplete", []*agentloop.Response{
+		{Content: want, FinishReason: "tool_use", Usage: first.Usage, Model: "m-2"},
 		{Content: []llm.Part{llm.Text{Text: "x"}}, FinishReason: llm.FinishStop, Usage: second.Usage},
 	}, steps)
 	entry := w.History().Entries()[1]

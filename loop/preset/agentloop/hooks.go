@@ -118,8 +118,14 @@ func (r *run) note(callID string) *note {
 
 func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
 	r.step, r.attempt = s.Step, 0
-	own := s.History()
-	r.resumed(own[min(r.history.Len(), len(own)):])
+	if r.resumes != nil {
+		own := s.History()
+		known := min(r.history.Len(), len(own))
+		for i := r.response0 + 1; i < known; i++ { // the loop has put the results in the order of their calls
+			_, _ = r.history.SpliceRange(i, i+1, own[i]) // the range is within the history
+		}
+		r.resumed(own[known:])
+	}
 	if err := r.emitStep(ctx, OnStepStart, s.Step, nil); err != nil {
 		return c, err
 	}
@@ -208,9 +214,11 @@ func (r *run) resumed(added []llm.Message) {
 	if r.resumes == nil || len(added) == 0 {
 		return
 	}
-	step := loop.Step{Index: trace.NoStep, Calls: r.resumes}
 	for _, m := range added {
 		r.keep(m, history.Meta{})
+	}
+	step := loop.Step{Index: trace.NoStep, Calls: r.resumes}
+	for _, m := range r.history.Messages()[r.response0+1:] {
 		for _, p := range m.Parts {
 			if res, ok := p.(llm.ToolResult); ok {
 				step.Results = append(step.Results, res)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"slices"
@@ -236,15 +237,48 @@ func TestAL107Truncated(t *testing.T) {
 // AL-107: the error of a subscriber when a response begins ends the run before its first event.
 func TestAL107SubscriberFails(t *testing.T) {
 	boom := errors.New("boom")
-	l, got := networkAgent(t, twoSteps(true)[2:], func(ev agentloop.Event) error {
-		if ev.Name == "onModelStart" {
-			return boom
+	for _, c := range []struct {
+		name    string
+		replies []reply
+		events  int
+	}{{"onModelRequest", nil, 4}, {"onModelRetry", twoSteps(true), 6}, {"onModelStart", twoSteps(true)[2:], 5}} {
+		l, got := networkAgent(t, c.replies, func(ev agentloop.Event) error {
+			if ev.Name == c.name {
+				return boom
+			}
+			return nil
+		})
+		if res := runNetwork(t, l, true); !errors.Is(res.Err, boom) || len(*got) != c.events || !strings.Contains((*got)[c.events-1], "onRunComplete") {
+			t.Errorf("%s: got %v, %q", c.name, res.Err, *got)
+		}
+	}
+}
+
+// AL-107: onModelResponse has the model and the finish reason of the response, and its usage, which may
+// come in parts.
+func TestAL107Response(t *testing.T) {
+	clock := fake.NewClock()
+	l, err := agentloop.New(t.Context(), llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			for _, ev := range []llm.Event{llm.Usage{InputTokens: 3}, llm.TextDelta{Text: "x"}, llm.Usage{OutputTokens: 2}, llm.Finish{Reason: llm.FinishLength, Model: "m-2"}} {
+				if !yield(ev, nil) {
+					return
+				}
+			}
+		}
+	}), &agentloop.Config{Model: "m", Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []agentloop.Response
+	l.Hooks().Subscribe(func(_ context.Context, ev agentloop.Event) error {
+		if ev.Name == agentloop.OnModelResponse {
+			got = append(got, *ev.Data.(*agentloop.Response))
 		}
 		return nil
 	})
-	if res := runNetwork(t, l, true); !errors.Is(res.Err, boom) || len(*got) != 5 || !strings.Contains((*got)[4], "onRunComplete") {
-		t.Errorf("got %v, %q", res.Err, *got)
-	}
+	runNetwork(t, l, true)
+	same(t, "responses", []agentloop.Response{{Model: "m-2", FinishReason: llm.FinishLength, Usage: llm.Usage{InputTokens: 3, OutputTokens: 2}}}, got)
 }
 
 // AL-107: the status of a failed call is known also if the model is no client with HTTP.

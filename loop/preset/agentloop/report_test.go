@@ -190,11 +190,14 @@ func TestAL48AL49ErrorHook(t *testing.T) {
 
 // AL-93: when onRunComplete is emitted, the report is stored and the next run may begin.
 func TestAL93Finalize(t *testing.T) {
-	w := newWorld(t, says("x"), says("y")).agent(agentloop.Config{})
+	w := newWorld(t, calls("", "a"), says("x"), says("y")).agent(agentloop.Config{})
 	w.hook = func(ev agentloop.Event) error {
 		if ev.Name == agentloop.OnRunComplete && len(w.Reports()) == 1 {
 			if w.Reports()[0] != ev.Data {
 				t.Error("the report is not the one that was kept")
+			}
+			if r := w.Reports()[0]; r.StepCount != 1 || r.ToolCallCount != 1 || len(r.Steps) != 2 || r.FinalText != "x" || r.Reason != agentloop.Done || r.CompletedAt == 0 {
+				t.Errorf("the report is not complete: %+v", r)
 			}
 			_, err := w.Complete(t.Context(), agentloop.Input{Text: "at once"}, nil)
 			return err

@@ -416,6 +416,15 @@ func TestAL68UnknownCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "reported", []string{"onAgentCreate", "onWarning approval_callid_not_found"}, w.log)
+	w.hook = func(ev agentloop.Event) error {
+		if warning, ok := ev.Data.(trace.Warning); ok {
+			return fmt.Errorf("%s: %s", ev.Agent, warning.Message)
+		}
+		return nil
+	}
+	if err := w.ResumeWithApproval(t.Context(), "b", middleware.Approval{}); err == nil || err.Error() != "agentloop: no call with the id b waits for a decision" {
+		t.Errorf("the warning: %v", err)
+	}
 	w.run("go")
 	same(t, "the call with this id later", []string{"nobody was there to approve it"}, resultsOf(w, 2))
 }
@@ -464,8 +473,8 @@ func TestAL85AL86Snapshot(t *testing.T) {
 // Restore returns an error for an invalid snapshot.
 func TestRestoreErrors(t *testing.T) {
 	good := newWorld(t).agent(agentloop.Config{}).Dump()
-	other, anchor := good, good
-	other.Version = 2
+	other, old, anchor := good, good, good
+	other.Version, old.Version = 2, 0
 	anchor.History.Anchor = &history.Anchor{Index: 7}
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
@@ -476,6 +485,7 @@ func TestRestoreErrors(t *testing.T) {
 		want  string
 	}{
 		"version":  {other, fake.NewModel(), "", nil, "agentloop: Restore: the snapshot has version 2: want version 1"},
+		"old":      {old, fake.NewModel(), "", nil, "agentloop: Restore: the snapshot has version 0: want version 1"},
 		"history":  {anchor, fake.NewModel(), "", nil, "agentloop: Restore: history: Import: the anchor is at message 7 of 0; take it out, and all is estimated"},
 		"no model": {good, nil, "", nil, "agentloop: New: missing model: set it"},
 		"create":   {good, fake.NewModel(), agentloop.OnAgentCreate, nil, "boom"},
@@ -510,7 +520,7 @@ func TestAL87Warnings(t *testing.T) {
 	w.dress(&cfg)
 	cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
 		if warning, ok := ev.Data.(trace.Warning); ok {
-			texts = append(texts, warning.Code+": "+warning.Message)
+			texts = append(texts, ev.Agent+" "+warning.Code+": "+warning.Message)
 		}
 		return nil
 	})
@@ -522,9 +532,9 @@ func TestAL87Warnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "warnings", []string{
-		"tool_removed: the tool slow is in the snapshot, but the agent does not have it",
-		"tool_removed: the tool bad is in the snapshot, but the agent does not have it",
-		"tool_added: the agent has the tool b, which is not in the snapshot",
-		"tool_added: the agent has the tool c, which is not in the snapshot",
+		"agentloop tool_removed: the tool slow is in the snapshot, but the agent does not have it",
+		"agentloop tool_removed: the tool bad is in the snapshot, but the agent does not have it",
+		"agentloop tool_added: the agent has the tool b, which is not in the snapshot",
+		"agentloop tool_added: the agent has the tool c, which is not in the snapshot",
 	}, texts)
 }
