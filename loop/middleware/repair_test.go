@@ -75,6 +75,7 @@ func TestRepair(t *testing.T) {
 		"truncated at its length": {long, nil, `the answer was cut off at its length limit within this call, which was not run; make it again, shorter`, true, 0},
 		"still invalid":           {badCall("weather", `[1]`), []fake.Response{says(`{"city":8}`)}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 		"no text":                 {badCall("weather", `[1]`), []fake.Response{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"no text, no schema":      {badCall("a", `[1]`), []fake.Response{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 		"the other fails":         {badCall("weather", `[1]`), []fake.Response{{Error: &fake.Failure{Status: 500, Message: "boom"}}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 	} {
 		repairer := fake.NewModel(c.repairer...)

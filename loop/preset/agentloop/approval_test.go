@@ -129,6 +129,7 @@ func TestAL46DeniedByPolicy(t *testing.T) {
 		return middleware.Approval{Decision: middleware.Approve}, nil
 	}})
 	res := w.run("go")
+	same(t, "events", []string{"onToolCallStart 0 a", "onToolCallStart 0 slow", "onToolCallStart 0 bad", "onToolCallError 0 bad: no luck"}, w.tools0())
 	want := []string{"not a", "the permission policy does not allow it", "no luck"}
 	same(t, "results", want, resultsOf(w, 2))
 	var got []string

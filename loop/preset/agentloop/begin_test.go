@@ -481,6 +481,7 @@ func eachStep(t *testing.T, streamed bool) {
 	w.Loop = l
 	w.hook = func(ev agentloop.Event) error {
 		if ev.Name == agentloop.OnStepComplete && ev.Step == 1 {
+			w.History().Layers().Remove("gone")
 			return w.AddTool(text("later", ""))
 		}
 		if ev.Name != agentloop.OnStepComplete || ev.Step != 0 {
@@ -488,7 +489,9 @@ func eachStep(t *testing.T, streamed bool) {
 		}
 		extra := layers.Layer{Name: "note", Content: []llm.Part{llm.Text{Text: "a note"}}, Priority: 5, Tags: []string{"notes", layers.SystemTag}}
 		other := layers.Layer{Name: "other", Content: []llm.Part{llm.Text{Text: "unseen"}}, Priority: 1}
-		return errors.Join(w.History().Layers().Set(extra), w.History().Layers().Set(other), w.AddTool(text("b", "B")), w.AddTool(text("z", "newest")))
+		gone := layers.Layer{Name: "gone", Content: []llm.Part{llm.Text{Text: "gone"}}, Priority: 30, Tags: []string{layers.SystemTag}}
+		empty := layers.Layer{Name: "empty", Priority: 7, Tags: []string{layers.SystemTag}}
+		return errors.Join(w.History().Layers().Set(extra), w.History().Layers().Set(gone), w.History().Layers().Set(empty), w.History().Layers().Set(other), w.AddTool(text("b", "B")), w.AddTool(text("z", "newest")))
 	}
 	ctx := context.WithValue(t.Context(), ctxKey{}, "mine")
 	given := []llm.Tool{{Name: "extra"}, {Name: "a", Description: "of the call"}, {Name: "search", Builtin: json.RawMessage(`{"type":"web_search"}`)}}
@@ -504,7 +507,7 @@ func eachStep(t *testing.T, streamed bool) {
 		}
 		got = append(got, strings.ReplaceAll(r.System.Text(), "\n\n", "|")+": "+strings.Join(names, " "))
 	}
-	same(t, "requests", []string{"role: z extra aof the call web_search", "a note|role: z b extra aof the call web_search", "a note|role: z b later extra aof the call web_search"}, got)
+	same(t, "requests", []string{"role: z extra aof the call web_search", "a note|role|gone: z b extra aof the call web_search", "a note|role: z b later extra aof the call web_search"}, got)
 	same(t, "contexts", []string{"conv mine", "conv mine", "conv mine"}, ids)
 	if got := w.History().Messages()[4].Parts; got[0].(llm.ToolResult).Text() != "B" || !got[1].(llm.ToolResult).IsError || got[2].(llm.ToolResult).Text() != "newest" {
 		t.Errorf("the results of step 1: %+v", got)

@@ -50,15 +50,14 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, streamed := range []bool{false, true} {
 				w := newWorld(t, c.turns...).agent(agentloop.Config{MaxSteps: c.max, Model: "m"})
-				r := (*agentloop.Report)(nil)
-				if streamed {
-					w.stream("go", nil)
-					r = w.last()
-				} else { // AL-22: the response has the content of the last step and the usage of all
-					res := w.run("go")
-					if r = w.last(); res.Text() != r.FinalText || res.Model != "m" || (res.FinishReason == "tool_use") != (r.Reason == agentloop.MaxSteps) || res.Usage != fakeUsage(r.TotalUsage.InputTokens) {
-						t.Errorf("the response of %q, finish reason %q, has the text %q and the usage %+v, the report %q and %+v", res.Model, res.FinishReason, res.Text(), res.Usage, r.FinalText, r.TotalUsage)
-					}
+				res, err := w.play(t.Context(), streamed, agentloop.Input{Text: "go"}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := w.last()
+				// AL-22: the response has the content of the last step and the usage of all
+				if res.Text() != r.FinalText || res.Model != "m" || (res.FinishReason == "tool_use") != (r.Reason == agentloop.MaxSteps) || res.Usage != fakeUsage(r.TotalUsage.InputTokens) {
+					t.Errorf("the response of %q, finish reason %q, has the text %q and the usage %+v, the report %q and %+v", res.Model, res.FinishReason, res.Text(), res.Usage, r.FinalText, r.TotalUsage)
 				}
 				if n := r.ModelCalls; len(r.Steps) != n {
 					t.Errorf("streamed: %v: the report has %d steps of %d model calls", streamed, len(r.Steps), n)
@@ -76,7 +75,7 @@ func fakeUsage(input int64) llm.Usage { return llm.Usage{InputTokens: input, Out
 // AL-14, AL-88: a stop ends the run before its next step and emits no hook for that step.
 // In the step that reaches the limit, the reason is the limit.
 func TestAL14StopBetweenSteps(t *testing.T) {
-	w := newWorld(t, calls("1", "a"), calls("2", "a"), calls("3", "a"), says("never")).agent(agentloop.Config{})
+	w := newWorld(t, calls("1", "a"), calls("2", "a"), calls("3", "a", "slow"), says("never")).agent(agentloop.Config{})
 	w.hook = func(ev agentloop.Event) error {
 		if ev.Name == agentloop.OnToolCallComplete && ev.Step == 2 {
 			w.Stop()

@@ -42,6 +42,8 @@ func TestAL88AL89AL90Report(t *testing.T) {
 		return nil
 	}
 	w.run("go")
+	warnings := slices.DeleteFunc(slices.Clone(w.log), func(line string) bool { return !strings.HasPrefix(line, "onWarning") })
+	same(t, "warnings, none of them about the arguments of a", []string{"onWarning tool_not_found"}, warnings) // AL-36
 	b, err := json.Marshal(w.last())
 	if err != nil {
 		t.Fatal(err)

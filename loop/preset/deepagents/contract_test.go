@@ -23,8 +23,9 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// DA-10, DA-13: stop conditions alone replace the limit of 25 steps, in the configuration of the
-// agent and in the options of a run, which override those of the agent, in each entry point.
+// DA-10, DA-11, DA-13: stop conditions alone replace the limit of 25 steps, in the configuration of the
+// agent and in the options of a run, which override those of the agent, in each entry point. A step
+// is one request, whatever its calls.
 func TestStopWhenDA10DA13(t *testing.T) {
 	is := func(n ...int) (list []loop.StopCondition) {
 		for _, n := range n {
@@ -43,7 +44,7 @@ func TestStopWhenDA10DA13(t *testing.T) {
 		{is(50, 40), 0, nil, 0, 40}, {is(40, 50), 0, nil, 0, 40}, {is(3), 0, is(50), 0, 50}, {nil, 3, is(50), 0, 50}, {is(50), 0, nil, 4, 4}, {is(50), 30, nil, 0, 30},
 	} {
 		for name, entry := range entryPoints {
-			m := fake.NewModel(slices.Repeat([]fake.Response{calls("a")}, 60)...)
+			m := fake.NewModel(slices.Repeat([]fake.Response{calls("a", "a")}, 60)...)
 			a := agent("root", m, tool("a", "A"))
 			a.StopWhen, a.MaxSteps = c.agent, c.agentMax
 			var declared trace.Options
@@ -56,7 +57,7 @@ func TestStopWhenDA10DA13(t *testing.T) {
 					return nil
 				}),
 			}})
-			if err != nil || len(m.RecordedRequests()) != c.want || results != c.want {
+			if err != nil || len(m.RecordedRequests()) != c.want || results != 2*c.want {
 				t.Errorf("%s, agent %d %d, run %d %d: got %d requests, want %d; %v", name, len(c.agent), c.agentMax, len(c.run), c.runMax, len(m.RecordedRequests()), c.want, err)
 			}
 			if limit, ok := declared.Lookup("max_steps"); ok != (c.want == 25 || c.want == 4 || c.want == 30) {
@@ -193,8 +194,12 @@ func TestRepairModelDA27DA28(t *testing.T) {
 // the targets. A transfer takes effect in the next step, at any depth and back to the root. All
 // agents share the step limit.
 func TestHandoffsOfGenerate(t *testing.T) {
-	fails := loop.Tool{Name: "y", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("boom") }}
-	reads := loop.Tool{Name: "x", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+	failed := 0
+	fails := loop.Tool{Name: "y", Run: func(context.Context, loop.Call) (loop.Output, error) {
+		failed++
+		return loop.Output{}, errors.New("boom")
+	}}
+	reads := loop.Tool{Name: "x", Description: "Reads.", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 		vars, _ := middleware.VarsFromContext(ctx)
 		active, _ := middleware.ActiveAgent.Get(vars)
 		return loop.TextOutput("X(" + active + ")"), nil
@@ -203,7 +208,7 @@ func TestHandoffsOfGenerate(t *testing.T) {
 	root.Description, b.Description, c.Description = "Plans.", "Searches.", "Writes."
 	root.Handoffs, b.Handoffs, c.Handoffs = []*deepagents.Agent{b}, []*deepagents.Agent{c}, []*deepagents.Agent{root, b, d}
 	const (
-		asRoot = "I am root of  [x ours transfer_to_b: Hands the conversation over to b. Searches.]"
+		asRoot = "I am root of  [x: Reads. ours transfer_to_b: Hands the conversation over to b. Searches.]"
 		asB    = "I am b of  [y ours transfer_to_c: Hands the conversation over to c. Writes.]"
 		asC    = "I am c of  [z ours transfer_to_root: Hands the conversation over to root. Plans. transfer_to_b: Hands the conversation over to b. Searches. transfer_to_d: Hands the conversation over to d.]"
 		asD    = "I am d of  [ours]"
@@ -248,6 +253,10 @@ func TestHandoffsOfGenerate(t *testing.T) {
 				results = append(results, r.Text())
 			}
 		}
+		if n := strings.Count(c.results, "boom"); failed != n {
+			t.Errorf("%s: the failing tool ran %d times, want %d", name, failed, n)
+		}
+		failed = 0
 		if diff := cmp.Diff(c.want, got); diff != "" || strings.Join(results, ", ") != c.results {
 			t.Errorf("%s: results %q, requests (-want +got):\n%s", name, results, diff)
 		}
@@ -448,6 +457,11 @@ func TestAbortDA60(t *testing.T) {
 	if got := kinds(s); got != "text-delta text-delta abort" {
 		t.Errorf("the parts: %s", got)
 	}
+	var failure error
+	s.Consume(func(err error) { failure = err })
+	if _, ok := errors.AsType[*deepagents.AbortError](failure); !ok {
+		t.Errorf("Consume passes the error %v", failure)
+	}
 	checkAwaitables(t, s, func(err error) bool {
 		aborted, ok := errors.AsType[*deepagents.AbortError](err)
 		return ok && aborted.Name() == "AbortError"
@@ -498,7 +512,8 @@ func typed[T any](t *testing.T, name string, m *fake.Model) func(prompt string) 
 		if err != nil {
 			return v, err
 		}
-		return v, json.Unmarshal(res.Output, &v)
+		_, err = shape.Read(string(res.Output), &v)
+		return v, err
 	}
 }
 

@@ -223,6 +223,12 @@ func TestInstructionsDA06(t *testing.T) {
 		user.Set(vars, "Bob")
 		return loop.TextOutput("ok"), nil
 	}}
+	for name, entry := range entryPoints {
+		vars := middleware.NewVars(map[string]any{"user": "Ada"})
+		if err := entry(t.Context(), agent("root", fake.NewModel(calls("rename"), text("done")), rename), loop.Prompt("go"), vars, nil); err != nil || vars.Values()["user"] != "Bob" {
+			t.Errorf("DA-21: %s leaves the variables %v, %v", name, vars.Values(), err)
+		}
+	}
 	m := fake.NewModel(calls("rename"), text("done"))
 	vars := middleware.NewVars(map[string]any{"user": "Ada"})
 	res, err := deepagents.Generate(t.Context(), agent("root", m, rename), loop.Prompt("go"), vars, nil)

@@ -204,6 +204,9 @@ func TestReaderPanics(t *testing.T) {
 func team(m *fake.Model, hook func(context.Context, middleware.Ended) ([]llm.Message, error)) *deepagents.Agent {
 	root, b := agent("root", m), agent("b", nil)
 	root.Handoffs, b.Handoffs, root.PrepareEnd = []*deepagents.Agent{b}, []*deepagents.Agent{root}, hook
+	b.PrepareEnd = func(context.Context, middleware.Ended) ([]llm.Message, error) {
+		return nil, errors.New("the hook of b was called")
+	}
 	return root
 }
 

@@ -45,6 +45,8 @@ func TestSwarmStreamsDA55(t *testing.T) {
 	failure := fake.Response{Text: "half", Error: &fake.Failure{Status: 500, Message: "boom"}}
 	slow := say("half of it")
 	slow.ChunkSize = 4
+	summary := say("summary")
+	summary.ChunkSize = 4
 	failing := loop.Tool{Name: "weather", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, os.ErrNotExist }}
 	for name, run := range map[string]swarmRun{
 		"tool": {
@@ -52,7 +54,7 @@ func TestSwarmStreamsDA55(t *testing.T) {
 			parts: []map[string]any{step, x, called("weather", map[string]any{"sky": "clear"}), step, text("y")},
 		},
 		"handoff": {
-			agent: team(fake.NewModel(say("x", "transfer_to_b"), say("b done"), say("summary")), func(context.Context, middleware.Ended) ([]llm.Message, error) {
+			agent: team(fake.NewModel(say("x", "transfer_to_b"), say("b done"), summary), func(context.Context, middleware.Ended) ([]llm.Message, error) {
 				return []llm.Message{llm.User("Sum up.")}, nil
 			}),
 			parts: []map[string]any{step, x, called("transfer_to_b", "transferred to b"), step, text("b done"), step, text("summary")},
