@@ -40,13 +40,16 @@ func TestAL01AL02Construction(t *testing.T) {
 		return nil
 	})
 	h := history.New("X")
+	if err := h.Layers().Set(layers.Layer{Name: "note"}); err != nil { // of an earlier agent
+		t.Fatal(err)
+	}
 	l, err := agentloop.New(context.WithValue(t.Context(), ctxKey{}, "mine"), fake.NewModel(), &agentloop.Config{
 		System: "role", Context: "task", History: h, Hooks: bus, Tools: []loop.Tool{text("a", ""), text("b", "")},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "onAgentCreate", []string{"onAgentCreate", "X", "role\n\ntask", "mine", "a", "b", "agentloop.system of agent-loop", "agentloop.context of agent-loop"}, seen)
+	same(t, "onAgentCreate", []string{"onAgentCreate", "X", "role\n\ntask", "mine", "a", "b", "note of ", "agentloop.system of agent-loop", "agentloop.context of agent-loop"}, seen)
 	if l.ID() != "X" || l.History() != h || l.Hooks() != bus {
 		t.Errorf("the agent is %q", l.ID())
 	}
@@ -276,10 +279,21 @@ func TestAL10Running(t *testing.T) {
 	trips := middleware.Guardrail{Kind: middleware.GuardInput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 		return middleware.GuardrailResult{Pass: c.Messages[len(c.Messages)-1].Text() != "bad", Tripwire: true}, nil
 	}}
-	w = newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{MaxSteps: 1, Guardrails: []middleware.Guardrail{trips}})
+	w = newWorld(t, calls("", "a"), says("x"), calls("2", "a")).agent(agentloop.Config{MaxSteps: 1, Guardrails: []middleware.Guardrail{trips}})
 	var reasons []trace.Reason
 	for _, in := range []string{"go", "bad", "go"} {
 		reasons = append(reasons, w.run(in).Reason)
+	}
+	var early error
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnStepComplete {
+			w.Stop()
+			_, early = w.Complete(t.Context(), agentloop.Input{Text: "early"}, nil)
+		}
+		return nil
+	}
+	if w.run("stopped"); !errors.Is(early, agentloop.ErrRunning) {
+		t.Errorf("a run while a stopped one ends: %v", early)
 	}
 	same(t, "the ends of runs", []trace.Reason{agentloop.MaxSteps, agentloop.Guardrail, agentloop.Done}, reasons)
 }

@@ -109,10 +109,12 @@ func TestPrepareEndDA56(t *testing.T) {
 // DA-25, DA-27, DA-28, DA-29: the repair model of the agent repairs, by default with the name
 // gpt-oss-20b. Its request has no tools, the schema of the tool for the answer, and the five lines of
 // the reference documentation, or the prompt of a repair in the options. The model that made the call
-// repairs only without it. The tool gets the same call.
+// repairs only without it. The tool gets the same call, once.
 func TestRepairModelDA27DA28(t *testing.T) {
 	const schema, compact = `{"type": "object", "properties": {"city": {"type": "string"}}}`, `{"type":"object","properties":{"city":{"type":"string"}}}`
+	ran := 0
 	weather, err := loop.RawTool("weather", "", []byte(schema), func(_ context.Context, c loop.Call) (loop.Output, error) {
+		ran++
 		return loop.TextOutput(c.ID + " " + c.Name + " " + c.Arguments), nil
 	})
 	if err != nil {
@@ -167,6 +169,10 @@ func TestRepairModelDA27DA28(t *testing.T) {
 			if err := entry(t.Context(), root, loop.Prompt("go"), nil, opts); err != nil || !slices.Equal(results, []string{`w1: w1 weather {"city":"Bern"}`}) {
 				t.Fatalf("%s, %+v: got %q, %v", name, c, results, err)
 			}
+			if ran != 1 {
+				t.Errorf("%s, %+v: the tool ran %d times", name, c, ran)
+			}
+			ran = 0
 			requests := fast.RecordedRequests()
 			if !c.own {
 				requests = main.RecordedRequests()[1:2]

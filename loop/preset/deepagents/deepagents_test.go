@@ -110,6 +110,7 @@ func TestExecuteStreamsDA01(t *testing.T) {
 // return equal results.
 func TestEntryPointsDA02DA05(t *testing.T) {
 	turns := []fake.Response{calls("a"), calls("transfer_to_b"), text("done")}
+	turns[0].Text = "first"
 	run := func(entry func(*deepagents.Agent, *middleware.Vars) error) []string {
 		m := fake.NewModel(turns...)
 		root := agent("root", m, tool("a", "A"))
@@ -128,7 +129,7 @@ func TestEntryPointsDA02DA05(t *testing.T) {
 	want := []string{"I am root of Ada: 3, user", "I am root of Ada: 5, tool", "I am b of Ada: 7, tool"}
 	in := loop.Continue([]llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "ho"})}, llm.User("go"))
 	check := func(res *deepagents.Result, err error) error {
-		if res.Text != "done" || len(res.Steps) != 3 || res.Steps[0].Results[0].Text() != "A" || res.Steps[2].Text != "done" {
+		if res.Text != "done" || len(res.Steps) != 3 || res.Steps[0].Text != "first" || res.Steps[0].Results[0].Text() != "A" || res.Steps[2].Text != "done" {
 			t.Errorf("got %+v", res)
 		}
 		return err
