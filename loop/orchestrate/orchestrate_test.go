@@ -152,6 +152,11 @@ func TestAL95Chain(t *testing.T) {
 	same(t, "what each was asked", []string{"role 0: the task", "role 1\n\none: the task", "role 2\n\ntwo: the task"}, got)
 
 	last := fake.NewModel(says("never"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := orchestrate.Chain(ctx, "t", agent(t, last, loop.Config{})); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
 	results, err = orchestrate.Chain(t.Context(), "t", agent(t, fake.NewModel(says("one")), loop.Config{}), agent(t, fake.NewModel(fails()), loop.Config{}), agent(t, last, loop.Config{}))
 	if !errors.Is(err, errBoom) || !strings.HasPrefix(err.Error(), "orchestrate: Chain: agent 2 of 3: ") || len(results) != 2 || len(last.RecordedRequests()) != 0 {
 		t.Errorf("a failure within: %d results, %v", len(results), err)
@@ -173,6 +178,14 @@ func TestAL96Consolidate(t *testing.T) {
 	res, err := orchestrate.Consolidate(t.Context(), agent(t, m, loop.Config{}), "Sum up.", []orchestrate.Contribution{{Name: "a", Text: "one"}, {Name: "b", Err: errBoom}, {Name: "c", Text: "three"}})
 	if err != nil || res.Text != "all in all" || len(m.RecordedRequests()) != 1 {
 		t.Fatalf("got %+v, %v", res, err)
+	}
+	if _, err := orchestrate.Consolidate(t.Context(), agent(t, fake.NewModel(fails()), loop.Config{}), "Sum up.", nil); !errors.Is(err, errBoom) {
+		t.Errorf("a run that fails: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := orchestrate.Consolidate(ctx, agent(t, fake.NewModel(says("r")), loop.Config{}), "Sum up.", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
 	}
 	same(t, "what it was asked", "Sum up.\n\n[1] a:\none\n\n[2] b failed: boom\n\n[3] c:\nthree", m.Requests()[0].Messages[0].Text())
 }

@@ -177,6 +177,12 @@ func TestAL108UnknownCache(t *testing.T) {
 			t.Errorf("New with %s: %v", value, err)
 		}
 	}
+	marked := agentloop.Settings{Cache: json.RawMessage(`{"type":"ephemeral"}`)}
+	w := newWorld(t, says("x")).agent(agentloop.Config{System: "S", Settings: marked})
+	if _, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, &agentloop.Options{Settings: agentloop.Settings{Cache: json.RawMessage("null")}}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the system prompt of a run with null", llm.SystemText("S"), w.model.Requests()[0].System)
 }
 
 // AL-09: a run begins in the order of the reference documentation.

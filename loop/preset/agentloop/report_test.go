@@ -242,6 +242,12 @@ func TestAL99UserMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		rep := w.last()
+		for _, err := range w.Stream(t.Context(), in, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		same(t, "the input of a streaming run", in, w.last().UserMessage)
 		got, err := json.Marshal(rep.UserMessage)
 		if diff := cmp.Diff(in, rep.UserMessage); diff != "" || string(got) != want || err != nil {
 			t.Errorf("got %s, want %s; %v\n%s", got, want, err, diff)
