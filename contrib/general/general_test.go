@@ -190,6 +190,8 @@ func TestSearch(t *testing.T) {
 		row{"glob", args{"pattern": "*.go"}, "src/b.go\nsrc/deep/er/est/c.go\n"},
 		row{"glob", args{"pattern": "src/?.txt"}, "src/x.txt\n"},
 		row{"glob", args{"pattern": "?.txt", "path": "src"}, "src/x.txt\n"},
+		row{"glob", args{"pattern": "deep/**/*.go", "path": "src"}, "src/deep/er/est/c.go\n"},
+		row{"glob", args{"pattern": "*.txt", "path": "a.txt"}, `Error: "a.txt" is a file, not a folder`},
 		row{"glob", args{"pattern": "*.py"}, `No file matches "*.py".`},
 		row{"glob", args{"pattern": "src"}, `No file matches "src".`}, // it is a folder
 		row{"glob", args{"pattern": "["}, `Error: "[" is not a glob`},
@@ -478,7 +480,7 @@ func TestWeb(t *testing.T) {
 		t, made,
 		row{"fetch", args{"url": "file:///etc/passwd"}, `Error: the scheme of "file:///etc/passwd" is not http or https`},
 		row{"fetch", args{"url": "ftp://example.org/"}, "~Error: the scheme of "},
-		row{"fetch", args{"url": "http:///x"}, "~Error: "},
+		row{"fetch", args{"url": "http:///x"}, `Error: "http:///x" has no host`},
 		row{"fetch", args{"url": "http://example.net/"}, `Error: the host "example.net" is not one of those that may be asked: example.org, *.example.net`},
 		row{"fetch", args{"url": "http://badexample.org/"}, `~is not one of those`},
 		row{"curl", args{"url": "http://example.org/", "method": "TRACE"}, "~Error: the method "},

@@ -20,6 +20,7 @@ import (
 func TestFetchText(t *testing.T) {
 	pages := map[string]struct{ kind, body, want string }{
 		"charset": {"text/html; charset=iso-8859-1", "<p>caf\xe9</p>", "caf\u00e9"},
+		"xhtml":   {"application/xhtml+xml", "<p>a <b>b</b></p>", "a b"},
 		"link":    {"text/html", `<p>See the <a href="/docs">user guide</a>.</p>`, "See the user guide </docs>."},
 		"table":   {"text/html", "<p>before<table><caption>C</caption>\n<thead><tr><th>A</th> <th>B</th></tr></thead>\n<tr><td>1</td><td>2 <b>x</b><br>y</td></tr>\n<tr><td></td><td>3</td></tr></table>after", "before\nC\nA | B\n1 | 2 x y\n | 3\nafter"},
 		"layout":  {"text/html", "<table><tr><td><table><tr><td>1<td>2<tr><td>3<td>4</table></td><td><p>a</p><p>b</p></td></tr></table>", "1 | 2\n3 | 4\n | \n\na\n\nb"},
