@@ -280,12 +280,15 @@ func testDeuzPredicateCalls(t *testing.T) {
 	spy := func(context.Context, *loop.StepInfo) (bool, error) { n++; return false, nil }
 	client, _ := loop.ClientTool("c", "", nil)
 	cfg := deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), client}, StopWhen: []loop.StopCondition{{Stop: spy}}})
-	mustRun(t, model(calls("a"), text("x")), cfg)
-	if n != 1 {
-		t.Errorf("got %d evaluations, want 1", n)
+	for want, m := range []*fake.Model{model(text("x")), model(calls("a"), text("x")), model(calls("a"), calls("b"), text("x"))} {
+		n = 0
+		if mustRun(t, m, cfg); n != want {
+			t.Errorf("got %d evaluations, want %d", n, want)
+		}
 	}
+	n = 0
 	mustRun(t, model(calls("c")), cfg)
-	if n != 1 {
+	if n != 0 {
 		t.Errorf("evaluated when a client tool ended the run")
 	}
 }

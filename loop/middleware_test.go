@@ -489,6 +489,12 @@ func TestStopConditions(t *testing.T) {
 		{"count 2", []loop.StopCondition{never, loop.StepCountIs(2)}, 2, trace.ReasonStopCondition},
 		{"count 4, after the end", []loop.StopCondition{loop.StepCountIs(4)}, 4, trace.ReasonEndTurn},
 		{"called b", []loop.StopCondition{loop.HasToolCall("b")}, 2, trace.ReasonStopCondition},
+		{"called a, before b", []loop.StopCondition{{Stop: func(ctx context.Context, s *loop.StepInfo) (bool, error) {
+			if len(s.Steps) < 2 {
+				return false, nil
+			}
+			return loop.HasToolCall("a").Stop(ctx, s)
+		}}}, 2, trace.ReasonStopCondition},
 		{"called c", []loop.StopCondition{loop.HasToolCall("c")}, 4, trace.ReasonEndTurn},
 		{"called a, in the last step alone", []loop.StopCondition{{Stop: func(ctx context.Context, s *loop.StepInfo) (bool, error) {
 			if len(s.Steps) < 3 {
@@ -523,10 +529,12 @@ func TestStopConditions(t *testing.T) {
 		t.Errorf("evaluated %v, stopped by %s: want each in order, until one is true", asked, res.Note)
 	}
 	boom := errors.New("boom")
-	res, _, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, StopWhen: []loop.StopCondition{never,
-		{Stop: func(context.Context, *loop.StepInfo) (bool, error) { return false, boom }}}})
-	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "StopWhen[1]") || len(res.Steps) != 1 {
-		t.Errorf("an error: got %v, %+v", err, res)
+	fails := loop.StopCondition{Stop: func(context.Context, *loop.StepInfo) (bool, error) { return false, boom }}
+	for want, when := range map[string][]loop.StopCondition{"StopWhen[0]": {fails, never}, "StopWhen[1]": {never, fails}} {
+		res, _, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, StopWhen: when})
+		if !errors.Is(err, boom) || !strings.Contains(err.Error(), want) || len(res.Steps) != 1 {
+			t.Errorf("an error of %s: got %v, %+v", want, err, res)
+		}
 	}
 }
 

@@ -63,16 +63,18 @@ func asks(cities ...string) (r fake.Response) {
 
 // DZ-56: a step record has the values that the tools returned. The stream has the same values.
 func TestToolValuesDZ56(t *testing.T) {
-	first := calls("", "object", "text", "raw", "bad")
+	first := calls("", "object", "text", "raw", "bad", "nothing")
 	tools := []loop.Tool{
 		typed(t, "object", func(context.Context, map[string]int) (weather, error) { return weather{"Paris", 22}, nil }),
 		typed(t, "text", func(context.Context, map[string]int) (string, error) { return "22", nil }),
+		typed(t, "nothing", func(context.Context, map[string]int) (*weather, error) { return nil, nil }),
 		{Name: "raw", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("22"), nil }},
 		{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("7") }},
 	}
 	for i := range first.Calls {
 		first.Calls[i].Arguments = fmt.Sprintf(`{"of":%d}`, i)
 	}
+	first.Calls[3].Arguments = ""
 	opts := deuz.Options{Model: &fake.Model{Responses: []fake.Response{first, says("x")}, IsolateConversations: true}, Messages: messages(), Loop: loop.Config{Tools: tools, MaxSteps: 5}}
 	res, err := deuz.GenerateText(t.Context(), opts)
 	if err != nil {
@@ -82,7 +84,7 @@ func TestToolValuesDZ56(t *testing.T) {
 	for i := range res.Steps[0].Results {
 		got = append(got, res.Steps[0].Value(i))
 	}
-	if diff := cmp.Diff([]any{weather{"Paris", 22}, "22", "22", "7"}, got); diff != "" {
+	if diff := cmp.Diff([]any{weather{"Paris", 22}, "22", "22", "7", (*weather)(nil)}, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 	line, err := json.Marshal(res)
@@ -107,8 +109,11 @@ func TestToolValuesDZ56(t *testing.T) {
 	}
 	var wantCalls, wantResults []record
 	for i, c := range first.Calls {
+		if c.Arguments == "" {
+			c.Arguments = "{}"
+		}
 		wantCalls = append(wantCalls, record{c.ID, c.Name, json.RawMessage(c.Arguments), nil, false})
-		wantResults = append(wantResults, record{c.ID, c.Name, nil, json.RawMessage([]string{`{"city":"Paris","tempC":22}`, `"22"`, `"22"`, `"7"`}[i]), i == 3})
+		wantResults = append(wantResults, record{c.ID, c.Name, nil, json.RawMessage([]string{`{"city":"Paris","tempC":22}`, `"22"`, `"22"`, `"7"`, "null"}[i]), i == 3})
 	}
 	if diff := cmp.Diff([][]record{wantCalls, wantResults}, [][]record{records.Steps[0].ToolCalls, records.Steps[0].ToolResults}); diff != "" {
 		t.Errorf("JSON of the step (-want +got):\n%s", diff)
@@ -389,8 +394,8 @@ func TestRecordsDZ13(t *testing.T) {
 	tool := func(name string) loop.Tool {
 		return typed(t, name, func(context.Context, map[string]string) (string, error) { return "of " + name, nil })
 	}
-	first, last := calls("1", "a", "b"), calls("3", "client", "client")
-	first.Text, first.Reasoning, last.Text, last.Calls[1].ID = "one", "hm", "three", "4"
+	first, last := calls("1", "a", "b"), calls("3", "a", "client")
+	first.Text, first.Reasoning, last.Text = "one", "hm", "three"
 	type record struct {
 		ToolName, Result string
 		Args             struct{ Of string }
@@ -408,10 +413,10 @@ func TestRecordsDZ13(t *testing.T) {
 		ToolCalls []record
 		Response  response
 	}
-	run := func(responses ...fake.Response) (got result) {
+	run := func(limit int, responses ...fake.Response) (got result) {
 		res, err := deuz.GenerateText(t.Context(), deuz.Options{
 			Model: &fake.Model{Responses: responses}, Messages: []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")},
-			Loop: loop.Config{Tools: []loop.Tool{tool("a"), tool("b"), client}, MaxSteps: 5},
+			Loop: loop.Config{Tools: []loop.Tool{tool("a"), tool("b"), client}, MaxSteps: limit},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -430,24 +435,31 @@ func TestRecordsDZ13(t *testing.T) {
 		return r
 	}
 	thought := "hm"
-	pending := []record{call("client"), call("client")}
+	pending := []record{call("a"), call("client")}
 	want := result{
 		Text: "three", ToolCalls: pending, Response: roles(llm.RoleAssistant, llm.RoleTool, llm.RoleAssistant, llm.RoleTool, llm.RoleAssistant),
 		Steps: []step{
 			{"initial", "one", &thought, []record{call("a"), call("b")}, []record{of("a"), of("b")}, roles(llm.RoleAssistant, llm.RoleTool)},
-			{"tool-result", "", nil, []record{call("b")}, []record{of("b")}, roles(llm.RoleAssistant, llm.RoleTool)},
+			{"tool-result", "", &thought, []record{call("b")}, []record{of("b")}, roles(llm.RoleAssistant, llm.RoleTool)},
 			{"tool-result", "three", nil, pending, []record{}, roles(llm.RoleAssistant)},
 		},
 	}
-	if diff := cmp.Diff(want, run(first, calls("2", "b"), last)); diff != "" {
+	second := calls("2", "b")
+	second.Reasoning = thought
+	if diff := cmp.Diff(want, run(5, first, second, last)); diff != "" {
 		t.Errorf("pending calls (-want +got):\n%s", diff)
+	}
+	// At the step limit, the text is that of the last step, and no call is pending.
+	want.Text, want.ToolCalls, want.Steps, want.Response.Messages = "", nil, want.Steps[:2], want.Response.Messages[:4]
+	if diff := cmp.Diff(want, run(2, first, second)); diff != "" {
+		t.Errorf("step limit (-want +got):\n%s", diff)
 	}
 	// A last step with text has empty lists, not null.
 	want = result{
 		Text: "x", Response: roles(llm.RoleAssistant),
 		Steps: []step{{"initial", "x", nil, []record{}, []record{}, roles(llm.RoleAssistant)}},
 	}
-	if diff := cmp.Diff(want, run(says("x"))); diff != "" {
+	if diff := cmp.Diff(want, run(5, says("x"))); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 }

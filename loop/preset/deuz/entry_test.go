@@ -19,6 +19,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset/deuz"
+	"github.com/looptape/looptape/trace"
 )
 
 // says returns a response with a text, calls one with calls of tools. The id of a call is its
@@ -71,6 +72,9 @@ func TestNoToolsDZ01(t *testing.T) {
 		if err != nil || res.Text != "some text" || res.Steps != nil || len(m.RecordedRequests()) != 1 || strings.Contains(string(encoded(t, res)), "steps") {
 			t.Errorf("GenerateText: %+v, %v after %d calls", res, err, len(m.RecordedRequests()))
 		}
+		if mode := m.RecordedRequests()[0].Request.ResponseMode; mode != llm.NonStreaming {
+			t.Errorf("GenerateText: the response mode is %q", mode)
+		}
 		m = fake.NewModel(first, says("b"))
 		var got []string
 		for p := range deuz.StreamChat(t.Context(), deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{Tools: none, MaxSteps: 5}}).Full() {
@@ -92,8 +96,19 @@ func TestOptionsDZ53(t *testing.T) {
 		StopWhen: []loop.StopCondition{loop.StepCountIs(4)}, Concurrency: 2, OnStep: func(loop.Step) { steps++ },
 	}}
 	before := opts
+	before.Messages = append([]llm.Message{}, opts.Messages...)
+	before.Loop.Tools = append([]loop.Tool{}, opts.Loop.Tools...)
+	before.Loop.StopWhen = append([]loop.StopCondition{}, opts.Loop.StopWhen...)
+	unchanged := func() {
+		t.Helper()
+		if diff := cmp.Diff(before, opts, cmp.Comparer(func(a, b func(loop.Step)) bool { return true }),
+			cmpopts.IgnoreUnexported(loop.Tool{}), cmpopts.IgnoreFields(loop.Tool{}, "Run"), cmpopts.IgnoreFields(loop.StopCondition{}, "Stop"), cmpopts.IgnoreFields(deuz.Options{}, "Model")); diff != "" {
+			t.Errorf("the options were changed (-before +after):\n%s", diff)
+		}
+	}
 	for range 2 {
 		res, err := deuz.GenerateText(t.Context(), opts)
+		unchanged()
 		if err != nil || res.Text != "x" || len(res.Steps) != 2 {
 			t.Fatalf("GenerateText: %+v, %v", res, err)
 		}
@@ -105,16 +120,17 @@ func TestOptionsDZ53(t *testing.T) {
 			t.Errorf("the finish reason %q, %v", reason, err)
 		}
 	}
-	if diff := cmp.Diff(before, opts, cmp.Comparer(func(a, b func(loop.Step)) bool { return true }),
-		cmpopts.IgnoreUnexported(loop.Tool{}), cmpopts.IgnoreFields(loop.Tool{}, "Run"), cmpopts.IgnoreFields(loop.StopCondition{}, "Stop"), cmpopts.IgnoreFields(deuz.Options{}, "Model")); diff != "" || steps != 8 {
-		t.Errorf("%d steps; the options were changed (-before +after):\n%s", steps, diff)
+	if unchanged(); steps != 8 {
+		t.Errorf("%d steps were reported, want 8", steps)
 	}
 }
 
 // DZ-53, DZ-02: each option has its effect in both entry points: the tools and the tool choice are in each
 // request, two calls of three at most run together, each step is reported, and the step limit and the
-// conditions end the run. GenerateText requests non-streaming responses, and StreamChat streaming ones.
+// conditions end the run. The model name, the system prompt and the settings are in each request, the middleware and the
+// sink are in each run. GenerateText requests non-streaming responses, and StreamChat streaming ones.
 func TestEachOptionDZ53(t *testing.T) {
+	never := loop.StopCondition{Stop: func(context.Context, *loop.StepInfo) (bool, error) { return false, nil }}
 	for mode, entry := range map[llm.ResponseMode]func(deuz.Options) error{
 		llm.NonStreaming: func(o deuz.Options) error { _, err := deuz.GenerateText(t.Context(), o); return err },
 		llm.Streaming:    func(o deuz.Options) error { _, err := deuz.StreamChat(t.Context(), o).Usage(); return err },
@@ -122,9 +138,14 @@ func TestEachOptionDZ53(t *testing.T) {
 		for _, c := range []struct {
 			max, steps int
 			stop       []loop.StopCondition
-		}{{2, 2, nil}, {9, 3, []loop.StopCondition{loop.StepCountIs(3)}}, {9, 4, []loop.StopCondition{loop.StepCountIs(5)}}} {
-			clock, reported := fake.NewClock(), 0
+		}{{2, 2, nil}, {9, 3, []loop.StopCondition{never, loop.StepCountIs(3)}}, {9, 4, []loop.StopCondition{loop.StepCountIs(5)}}} {
+			clock, reported, begins, events := fake.NewClock(), 0, 0, 0
 			begun := clock.Now()
+			counts := loop.Middleware{Name: "counts", New: func(loop.RunInfo) loop.Hooks {
+				begins++
+				return loop.Hooks{}
+			}}
+			temperature := 0.5
 			m := &fake.Model{Clock: clock, Responses: []fake.Response{calls("1", "a", "b", "bad"), calls("2", "a"), calls("3", "a"), says("x")}}
 			own := tools(nil)
 			for i := range own {
@@ -135,15 +156,21 @@ func TestEachOptionDZ53(t *testing.T) {
 			choice := llm.ToolChoice{Mode: llm.ChooseTool, Name: "a"}
 			if err := entry(deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{
 				Tools: own, ToolChoice: choice, MaxSteps: c.max, StopWhen: c.stop, Concurrency: 2, Clock: clock, OnStep: func(loop.Step) { reported++ },
+				Model: "m", System: "be brief", Settings: llm.Settings{Temperature: &temperature}, Middleware: []loop.Middleware{counts},
+				Sink: trace.SinkFunc(func(trace.Event) error { events++; return nil }),
 			}}); err != nil {
 				t.Fatal(err)
+			}
+			if begins != 1 || events == 0 {
+				t.Errorf("%s, %+v: the middleware is in %d runs, the sink has %d events", mode, c, begins, events)
 			}
 			want := min(c.steps+1, 4) // seconds: two for the first step
 			if took := clock.Now().Sub(begun); reported != c.steps || took != time.Duration(want)*time.Second {
 				t.Errorf("%s, %+v: %d steps in %v", mode, c, reported, took)
 			}
 			for i, r := range m.Requests() {
-				if r.ResponseMode != mode || r.ToolChoice != choice || len(r.Tools) != len(own) || r.Messages[0].Text() != "go" {
+				if r.ResponseMode != mode || r.ToolChoice != choice || len(r.Tools) != len(own) || r.Messages[0].Text() != "go" ||
+					r.Model != "m" || r.System.Text() != "be brief" || r.Settings.Temperature == nil || *r.Settings.Temperature != temperature {
 					t.Errorf("%s, %+v: the request %d is %+v", mode, c, i, r)
 				}
 			}
@@ -156,12 +183,14 @@ func TestEachOptionDZ53(t *testing.T) {
 // not called.
 func TestInvalidOptionsDZ54(t *testing.T) {
 	m := fake.NewModel(says("never"))
+	run := func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("x"), nil }
 	for name, c := range map[string]struct {
 		opts deuz.Options
 		want string
 	}{
 		"missing model":  {deuz.Options{}, "Options.Model"},
 		"invalid schema": {deuz.Options{Model: m, Loop: loop.Config{Tools: []loop.Tool{{Name: "a", Parameters: []byte(`{"type":7}`)}}}}, `"a"`},
+		"same, with Run": {deuz.Options{Model: m, Loop: loop.Config{Tools: []loop.Tool{{Name: "a", Parameters: []byte(`{"type":7}`), Run: run}}}}, `"a"`},
 		"same name":      {deuz.Options{Model: m, Loop: loop.Config{Tools: []loop.Tool{{Name: "a"}, {Name: "a"}}}}, `"a"`},
 		"unknown tool": {deuz.Options{Model: m, Loop: loop.Config{
 			Tools: []loop.Tool{{Name: "a"}}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "ghost"},
@@ -287,12 +316,12 @@ func TestAwaitablesDZ49(t *testing.T) {
 	}
 }
 
-// DZ-50: GenerateText fails if the model fails, also after a step.
+// DZ-50: GenerateText fails if the model fails, also after a step, which the result has.
 func TestGenerateTextFailsDZ50(t *testing.T) {
 	m := fake.NewModel(calls("", "bad"), fake.Response{Error: &fake.Failure{Status: 400, Message: "boom"}})
-	_, err := deuz.GenerateText(t.Context(), deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{MaxSteps: 9, Tools: tools(nil)}})
-	if api, ok := errors.AsType[*llm.APIError](err); !ok || api.Status != 400 {
-		t.Errorf("got error %v, want that of the model", err)
+	res, err := deuz.GenerateText(t.Context(), deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{MaxSteps: 9, Tools: tools(nil)}})
+	if api, ok := errors.AsType[*llm.APIError](err); !ok || api.Status != 400 || res == nil || len(res.Steps) != 1 {
+		t.Errorf("got %+v, error %v, want a step and the error of the model", res, err)
 	}
 }
 
@@ -397,6 +426,9 @@ func TestClientToolDZ61(t *testing.T) {
 		t.Fatalf("the parts (-want +got):\n%s", diff)
 	}
 	call := pending[0].(llm.ToolCall)
+	if want := (llm.ToolCall{ID: "client", Name: "client", Arguments: `{"of":"client"}`}); !cmp.Equal(want, call) {
+		t.Errorf("the pending call is %+v", call)
+	}
 	answer := llm.ToolResults(llm.ToolResult{ID: call.ID, Name: call.Name, Content: []llm.Part{llm.Text{Text: "yes"}}})
 	opts.Messages = append(opts.Messages, llm.Assistant(pending...), answer)
 	got = nil
