@@ -190,6 +190,7 @@ func TestSearch(t *testing.T) {
 		row{"glob", args{"pattern": "*.go"}, "src/b.go\nsrc/deep/er/est/c.go\n"},
 		row{"glob", args{"pattern": "src/?.txt"}, "src/x.txt\n"},
 		row{"glob", args{"pattern": "?.txt", "path": "src"}, "src/x.txt\n"},
+		row{"glob", args{"pattern": "?.md"}, `No file matches "?.md".`},
 		row{"glob", args{"pattern": "deep/**/*.go", "path": "src"}, "src/deep/er/est/c.go\n"},
 		row{"glob", args{"pattern": "*.txt", "path": "a.txt"}, `Error: "a.txt" is a file, not a folder`},
 		row{"glob", args{"pattern": "*.py"}, `No file matches "*.py".`},

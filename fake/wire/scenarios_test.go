@@ -17,12 +17,13 @@ import (
 // with the reason and the protocols.
 var wireDifferences = []struct{ why, protocols, scenarios string }{
 	{"counts no writes to a cache", "gemini", "DZ-20"},
-	{"have no word for \"there are calls\"", "openai-responses gemini", "DZ-21 DZ-33-inverse AG-02 AL-21 DA-09"},
+	{"have no word for \"there are calls\"", "openai-responses gemini", "DZ-21 DZ-33-inverse AG-02 AL-21 DA-09 RA-14-inverse"},
 	{"have no word for a turn that is to be continued", "openai-chat openai-responses gemini", "DZ-43-paused"},
 	{"has arguments as values: what is broken cannot be sent, and spaces are lost", "gemini", "AG-01-steps AG-21 AL-36 RA-14-malformed RA-21 RA-24"},
+	{"have an object for missing arguments", "anthropic-messages gemini", "AG-26 AL-36 AL-38 RA-38"},
 	{"end each call, or say nothing of it", everywhere, "AL-34 AL-37 AL-37-none"},
 	{"an error's words, which are in the trace, are the provider's", everywhere,
-		"DZ-25-error DZ-32 DZ-50 AG-31 AG-32 AG-33 AG-33-exhausted AG-34 AG-34-fixed AG-35 AG-35-timeout AL-29 DA-49-error RA-35"},
+		"DZ-25-error DZ-32 DZ-50 AG-31 AG-32 AG-33 AG-33-exhausted AG-34 AG-34-fixed AG-35 AG-35-timeout AL-29 DA-49-error RA-35 RA-67-failed"},
 	{"the response does not contain its delay", everywhere, "AG-10 AG-10-own AG-12 AG-44-deadline AG-45 AL-15-steps AL-28 RA-67 RA-67-forced"},
 	{"results of a step are one message, which the scenario counts", everywhere, "AG-01"},
 	{"asks models of several lanes, and this client has one", everywhere, "DA-24 DA-25 DA-25-malformed DA-27 DA-28 DA-29 DA-30 DA-30-again"},
