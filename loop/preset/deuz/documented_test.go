@@ -67,7 +67,7 @@ func TestToolValuesDZ56(t *testing.T) {
 	tools := []loop.Tool{
 		typed(t, "object", func(context.Context, map[string]int) (weather, error) { return weather{"Paris", 22}, nil }),
 		typed(t, "text", func(context.Context, map[string]int) (string, error) { return "22", nil }),
-		typed(t, "nothing", func(context.Context, map[string]int) (*weather, error) { return nil, nil }),
+		typed(t, "nothing", func(context.Context, map[string]int) (any, error) { return nil, nil }),
 		{Name: "raw", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("22"), nil }},
 		{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("7") }},
 	}
@@ -84,7 +84,7 @@ func TestToolValuesDZ56(t *testing.T) {
 	for i := range res.Steps[0].Results {
 		got = append(got, res.Steps[0].Value(i))
 	}
-	if diff := cmp.Diff([]any{weather{"Paris", 22}, "22", "22", "7", (*weather)(nil)}, got); diff != "" {
+	if diff := cmp.Diff([]any{weather{"Paris", 22}, "22", "22", "7", json.RawMessage("null")}, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 	line, err := json.Marshal(res)
