@@ -92,13 +92,13 @@ func isMessage(object json.RawMessage) bool {
 
 // isContinued reports whether the body of a request has a conversation, and the response a text or calls that are not of
 // this conversation: a database may return the messages that it stores. The response to an operation of GraphQL may come
-// later. A text that is not JSON counts unless it is an error.
+// later. A text that is not JSON counts unless it is an error or a redirect.
 func isContinued(object json.RawMessage, answer []byte, status int) bool {
 	if tree.Scalar(object, "method") == "tools/call" { // of MCP
 		return false
 	}
 	if hasWithin(object, maxLevels, isConversation) {
-		return isGraphQL(object) || status < http.StatusBadRequest && isPlainText(answer) || hasInBody(answer, hasReply) && !(hasInBody(answer, isConversation) && isRepeated(object, answer))
+		return isGraphQL(object) || status < http.StatusMultipleChoices && isPlainText(answer) || hasInBody(answer, hasReply) && !(hasInBody(answer, isConversation) && isRepeated(object, answer))
 	}
 	return isGraphQL(object) && hasWithin(tree.Member(object, "variables"), maxLevels, isMessage) && hasInBody(answer, hasReply)
 }
@@ -110,7 +110,7 @@ var acknowledgments = set("ok", "okay", "accepted", "success", "created", "recei
 // passes the text of a model on.
 func isPlainText(answer []byte) bool {
 	answer = bytes.TrimSpace(answer)
-	if jsonio.ValidSyntax(answer) || acknowledgments[strings.ToLower(strings.Trim(string(answer), "."))] {
+	if jsonio.ValidSyntax(answer) || acknowledgments[strings.ToLower(strings.Trim(string(answer), ".!"))] {
 		return false
 	}
 	for line := range bytes.Lines(answer) {

@@ -67,6 +67,7 @@ func TestRequestsToOtherServices(t *testing.T) {
 		{"a database", "https://db.example/rest/v1/chats", conversation, "", `[{"id":1,"messages":` + hiThere + `}]`},
 		{"a memory", "https://memory.example/api/v2/threads/t/messages", conversation, "", `{"context":null,"message_uuids":["1"]}`},
 		{"a log", "https://gateway.example/log", conversation, "text/plain", "OK.\n"},
+		{"a log with a mark", "https://gateway.example/log", conversation, "text/plain", "Success!"},
 		{"nothing", "https://gateway.example/log", conversation, "text/plain", "\n"},
 		{"events without a text", "https://gateway.example/log", conversation, "text/event-stream", ": ok\n\nevent: end\nid: 7\ndata: {\"stored\":1}\n\ndata: [DONE]\n\n"},
 		{"a text for other data", "https://gateway.example/ask", `{"messages":[{"to":"a","content":"x"}]}`, "text/plain", "Hello"},
@@ -80,10 +81,10 @@ func TestRequestsToOtherServices(t *testing.T) {
 	}
 }
 
-// A plain text with the status of an error is not of a model.
+// A plain text with the status of an error or of a redirect is not of a model.
 func TestErrorsOfOtherServices(t *testing.T) {
 	file := har("https://gateway.example/ask", `{"messages":`+hiThere+`}`, "text/plain", "Bad gateway")
-	for status, reported := range map[string]bool{"200": true, "502": false} {
+	for status, reported := range map[string]bool{"200": true, "201": true, "307": false, "502": false} {
 		src, err := importer.Open("x.har", strings.NewReader(strings.Replace(file, `"status":200`, `"status":`+status, 1)))
 		if err != nil {
 			t.Fatal(err)

@@ -25,7 +25,8 @@ var readOfEvents = map[string][]string{
 var chatEvents = []string{"choices", "usage", "error", "code", "errorType"}
 
 // eventMetadata are the members of events that are no content: positions, names and data about the service. OpenAI,
-// Mistral and Bedrock pad events (obfuscation, p); Azure sends the results of its filters in events without choices.
+// Mistral and Bedrock pad events (obfuscation, p); Azure sends the results of its filters in events without choices. So do
+// others with bills, warnings and the sources of searches.
 var eventMetadata = set(
 	"type", "object", "id", "created", "created_at", "createTime", "model", "modelVersion", "modelStatus", "responseId", "response_id", "request_id", "item_id", "call_id", "trace_id",
 	"sequence_number", "index", "output_index", "content_index", "summary_index", "annotation_index", "command_index", "partial_image_index", "contentBlockIndex",
@@ -33,6 +34,13 @@ var eventMetadata = set(
 	"prompt_filter_results", "prompt_annotations", "content_filter_results", "content_filter_offsets", "content_filters", "moderation",
 	"x_groq", "timings", "time_info", "prompt_progress", "latency_checkpoint", "metrics", "perf_metrics", "stats", "nvext", "kv_transfer_params", "prompt_token_ids", "prompt_logprobs",
 	"cost", "rate_limits", "citations", "search_results", "trace", "performanceConfig", "additionalModelResponseFields", "amazon-bedrock-invocationMetrics", "context_management",
+	"copilot_usage", "copilot_references", "copilot_confirmation", "copilot_errors", "plan_type", "credits", "promo", // GitHub Copilot, Codex
+	"usage_breakdown", "base_resp", "model_id", "model_version", "system", "bot_usage", "warnings", "databricks_output", // Groq, MiniMax, watsonx, Volcengine, Together, Databricks
+	"debug", "openrouter_metadata", "hook_results", "generationId", "provider_metadata", "providerMetadata", // OpenRouter, Portkey, Vercel
+	"web_search", "search_info", "references", "sources", "selected_model_id", // Zhipu, DashScope, Volcengine, Open WebUI
+	"__verbose", "sglext", "model_info", "runtime", // llama.cpp, SGLang, LM Studio
+	"background", "output_format", "quality", "size", "revised_prompt", // pictures
+	"traceId", "sdkHttpResponse", "sdk_http_response", "start_timestamp", "stop_timestamp", "name",
 )
 
 // readOfDelta are the members of a delta of Chat Completions with content, and deltaMetadata those that are no content. The
@@ -45,6 +53,7 @@ var (
 		"role", "name", "id", "index", "type", "object", "created", "status", "usage", "metadata", "annotations", "citations", "context", "end_turn", "weight", "channel", "recipient", "logprobs", "token_ids", "matched_stop",
 		"cache_control", "extra_content", "provider", "provider_metadata", "provider_specific_fields", "executed_tools", "content_filter_results", "obfuscation",
 		"thinking_blocks", "thinking_signature", "reasoning_opaque", "reasoning_signature", "signature", "encrypted_content", "cot_id", "cot_summary",
+		"padding", "phase", "copilot_annotations", "copilot_references", "hidden_states", "databricks_output",
 	)
 )
 

@@ -97,7 +97,7 @@ var (
 		"choices": list{object{
 			"index": about{count}, "finish_reason": either{text, lastChoice}, "text": text, "delta": chatMessage, "message": chatMessage,
 			"usage": usage, "logprobs": about{nil}, "stop_reason": about{nil}, "native_finish_reason": about{nil}, "matched_stop": about{nil}, "token_ids": about{nil},
-			"content_filter_results": about{nil}, "content_filter_offsets": about{nil},
+			"content_filter_results": about{nil}, "content_filter_result": about{nil}, "content_filter_offsets": about{nil}, "raw_output": about{nil},
 		}},
 	}
 	chatMessage = object{
