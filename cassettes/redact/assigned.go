@@ -52,7 +52,11 @@ func (o *Rules) assignedAt(v *values, at int) part {
 	if k == kindBody {
 		p = v.after(at+1, quote)
 	}
-	if said := l.text[p.from:p.to]; s == secretAlways || (s > secretIfStrong || isWord(said)) && s.covers(decodedValue(said, p.encoded)) {
+	said := l.text[p.from:p.to]
+	if s < secretConfigured && k == kindBody && (len(said) == 1 || isCodeAt(l.text, p) || isTestResult(name, said) || isResourceName(l.text[:at])) {
+		return part{}
+	}
+	if s == secretConfigured || (s > secretIfStrong || isWord(said)) && s.covers(decodedValue(said, p.encoded)) {
 		return p
 	}
 	return part{}
@@ -156,6 +160,9 @@ func (v *values) after(from int, quote string) part {
 	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
 		opening += rest[:1]
 		rest = rest[1:]
+		if quote == "" && endsString(text[:from], opening, rest) {
+			return part{}
+		}
 		from = len(text) - len(rest)
 		to := from + closing(rest, opening)
 		return part{from: from + len(scheme(text[from:to])), to: to}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// columns calls add with the values in the lines after a header of CSV with a name of secrets.
+// columns calls add with the values in the lines after a header of CSV or of a table with a name of secrets.
 func columns(text string, names []part, add func(name string, from, to int)) {
 	end := 0 // of the last header
 	for _, name := range names {
@@ -15,16 +15,25 @@ func columns(text string, names []part, add func(name string, from, to int)) {
 		line := part{from: strings.LastIndexByte(text[:name.from], '\n') + 1, to: name.to + lineLength(text[name.to:])}
 		end = line.to
 		if header, sep := headerOf(text, line); header != nil {
+			if sep == '|' && strings.Contains(text[line.from:line.to], " ") && !isRule(text[min(len(text), line.to+1):]) {
+				continue
+			}
 			for at := line.to + 1; at < len(text); {
 				row := part{from: at, to: at + lineLength(text[at:])}
+				at = row.to + 1
+				if sep == '|' && isRule(text[row.from:]) {
+					continue
+				}
 				if !addRow(header, fields(text, row, sep, '"'), add) {
 					break
 				}
-				at = row.to + 1
 			}
 		}
 	}
 }
+
+// isRule reports whether the first line of text is a line of a table between the header and the rows.
+func isRule(text string) bool { return strings.Trim(text[:lineLength(text)], "-+|: \r") == "" }
 
 func lineLength(text string) int {
 	if end := strings.IndexByte(text, '\n'); end >= 0 {
@@ -40,9 +49,11 @@ func headerOf(text string, line part) (header []string, sep byte) {
 	if at < 0 || len(said) > maxHeader {
 		return nil, 0
 	}
-	for _, p := range fields(text, line, said[at], '"') {
+	cells := fields(text, line, said[at], '"')
+	for i, p := range cells {
 		name := text[p.from:p.to]
-		if !headerName.MatchString(name) {
+		edge := said[at] == '|' && name == "" && (i == 0 || i == len(cells)-1)
+		if !edge && !headerName.MatchString(name) {
 			return nil, 0
 		}
 		header = append(header, name)
@@ -67,7 +78,12 @@ func insertRows(text string, add func(name string, from, to int)) {
 		}
 		for from := at[1]; strings.HasPrefix(text[from:], "("); {
 			row := part{from: from + 1, to: from + closingParenthesis(text[from:])}
-			if !addRow(header, fields(text, row, ',', '\''), add) {
+			ofText := func(name string, from, to int) {
+				if strings.IndexByte("'\"`", text[from-1]) >= 0 || isCode(text[from:to]) { // no expression
+					add(name, from, to)
+				}
+			}
+			if !addRow(header, fields(text, row, ',', '\''), ofText) {
 				break
 			}
 			from = len(text) - len(strings.TrimLeft(strings.TrimPrefix(text[row.to:], ")"), ", \t\r\n"))
@@ -98,7 +114,7 @@ func addRow(header []string, row []part, add func(name string, from, to int)) bo
 	}
 	for i, p := range row {
 		if p.from < p.to {
-			add(optionName+lastWords(strings.Trim(header[i], "`\"[]")), p.from, p.to)
+			add(lastWords(strings.Trim(header[i], "`\"[]")), p.from, p.to)
 		}
 	}
 	return true

@@ -72,7 +72,10 @@ type label struct {
 	pattern *regexp.Regexp
 }
 
-const optionName = "option_"
+const (
+	optionName   = "option_"
+	signingKeyID = "user.signingkey" // a setting of git
+)
 
 // isNamed reports whether the name is in the text.
 func (l *label) isNamed() bool { return l.name == "" || l.name == optionName }
@@ -88,6 +91,9 @@ func (l *label) values(text string) iter.Seq2[string, part] {
 			from, to := at[len(at)-2], at[len(at)-1]
 			switch all[0].to = to - from; name {
 			case "", optionName:
+				if text[at[2]:at[3]] == signingKeyID {
+					continue
+				}
 				name += lastWords(strings.TrimSuffix(strings.TrimRight(text[at[2]:at[3]], " "), " is"))
 			case "cookie":
 				all = cookies(text[from:to])
@@ -158,7 +164,7 @@ var labels = []label{
 	{[]string{"sqlplus"}, "password", regexp.MustCompile(`\bsqlplus +(?:-\w+ +)*[^\s/]+/([^\s@"']+)`)},
 	{[]string{"vault login ", "cargo login ", "pypi-token.", "http-basic.", "wpa_passphrase ", "requirepass ", "masterauth "}, "password", regexp.MustCompile(`\b(?:(?:vault|cargo) login|pypi-token\.\S+|http-basic\.\S+ +\S+|wpa_passphrase +\S+|requirepass|masterauth) +` + labeledValue)},
 	{[]string{"htpasswd -"}, "password", regexp.MustCompile(`\bhtpasswd +-\w*b\w*(?: +\S+){1,2} +` + labeledValue)},
-	{[]string{"-stdin", "--with-token", "chpasswd"}, "password", regexp.MustCompile(`\b(?:echo|printf)(?: +-\w+)* +\\*["']?(?:[^\s"'|:]+:)?([^\s"'\\|]+)\\*["']? *\|[^\n|]*(?:-stdin|--with-token|chpasswd)`)},
+	{[]string{"-stdin", "--stdin", "--with-token", "chpasswd"}, "password", regexp.MustCompile(`\b(?:echo|printf)(?: +-\w+)* +\\*["']?(?:[^\s"'|:]+:)?([^\s"'\\|]+)\\*["']? *\|[^\n|]*(?:\w-stdin\b|\bpasswd +[^\n|]*--stdin\b|--with-token|chpasswd)`)},
 	{[]string{"config", "CONFIG SET", "user-secrets"}, optionName, regexp.MustCompile(`\b(?:config(?:ure)?|CONFIG|user-secrets)(?: +(?:set|SET|--\w+))* +["']?([\w./:-]+)["']? +` + labeledValue)},
 }
 
@@ -226,6 +232,9 @@ func quotedValue(text string, at int) (from, to int, name string) {
 	if to = strings.IndexByte(rest, text[at]); to < 0 || !strings.HasSuffix(line, " ") {
 		return 0, 0, ""
 	}
+	if strings.EqualFold(lastWords(line), "pass") && isArgument(rest[:to], rest[to+1:]) {
+		return 0, 0, ""
+	}
 	line = strings.TrimRight(line, ": ")
 	for _, verb := range []string{" is", " was", " provided"} {
 		line = strings.TrimSuffix(line, verb)
@@ -234,6 +243,13 @@ func quotedValue(text string, at int) (from, to int, name string) {
 }
 
 const maxQuoted = 256
+
+// isArgument reports whether a value in quotes after the verb pass is an argument, as in "pass `n=3` to the function".
+func isArgument(value, rest string) bool {
+	return strings.Contains(value, "=") || strings.HasPrefix(value, "-") || argumentEnd.MatchString(rest)
+}
+
+var argumentEnd = regexp.MustCompile(`^,? (?:to|as|for|in|into|when|if|instead|explicitly|and|or)\b`)
 
 // lastWords returns the last word of text, or the last two if the first of them says what the second is
 // for, as in API key and public key.

@@ -26,6 +26,9 @@ var (
 	halfSecretHeaderEnds = endingsOf("key", "signature")
 	halfSecretNames      = []string{"key", "sig", "assertion", "access", "refresh", "api"}
 	halfSecretQueries    = []string{"code", "appid"}
+
+	// Names of objects of Kubernetes that hold secrets.
+	objectNames = endingsOf("existingsecret", "imagepullsecret")
 )
 
 // endings are words by their last byte.
@@ -75,14 +78,15 @@ func leadsTo(list []string, p *place) bool {
 type secrecy uint8
 
 const (
-	secretNever     secrecy = iota
-	secretIfSession         // only if the value looks random, and is no UUID or hash
-	secretIfRandom          // only if the value looks random
-	secretIfKey             // the same, or if the value can be a secret and is no pattern or word of a language
-	secretIfStrong          // only if the value looks random, or is a password with signs
-	secretIfLikely          // only if the value can be a secret
-	secretIfCode            // the same, or a number
-	secretAlways
+	secretNever      secrecy = iota
+	secretIfSession          // only if the value looks random, and is no UUID or hash
+	secretIfRandom           // only if the value looks random
+	secretIfKey              // the same, or if the value can be a secret and is no pattern or word of a language
+	secretIfStrong           // only if the value looks random, or is a password with signs
+	secretIfLikely           // only if the value can be a secret
+	secretIfCode             // the same, or a number
+	secretAlways             // unless the value names the secret or is about it
+	secretConfigured         // by Rules
 )
 
 // covers reports whether a value is secret.
@@ -103,6 +107,8 @@ func (s secrecy) covers(value string) bool {
 	case secretIfCode:
 		return isCode(value) || isLikely(value) || looksRandom(value)
 	case secretAlways:
+		return !isAbout(value)
+	case secretConfigured:
 	}
 	return true
 }
@@ -112,8 +118,8 @@ func (o *Rules) secrecy(k kind, name string) secrecy {
 	header, field := k == kindHeader || k == kindTrailer, k == kindField
 	switch {
 	case hasName(o.Secret, plain):
-		return secretAlways
-	case plain == "", hasName(o.NotSecret, plain):
+		return secretConfigured
+	case plain == "", hasName(o.NotSecret, plain), objectNames.match(plain):
 		return secretNever
 	case secretEnds.match(withoutNumber(plain)),
 		header && secretHeaderEnds.match(plain),
@@ -175,7 +181,7 @@ func (o *Rules) isSecret(p *place, text string) bool {
 // excludes the ids that providers generate.
 func looksRandom(text string) bool {
 	word := strings.TrimRight(text, "=")
-	return len(word) >= match.MinSecret && wordLength(word) == len(word) && !isIDWord(word) && isMixed(word)
+	return len(word) >= match.MinSecret && wordLength(word) == len(word) && !isIDWord(word) && !isAddress(word) && isMixed(word)
 }
 
 func isMixed(text string) bool {
@@ -234,9 +240,16 @@ func userinfo(text string) (parts []part) {
 			host = user
 		}
 		if end := strings.LastIndexByte(host, '@'); end > 0 {
-			parts = append(parts, part{at, at + end, 1})
+			if scheme := text[:at-len("://")]; !isUserName(host[:end], strings.HasSuffix(scheme, "http") || strings.HasSuffix(scheme, "https")) {
+				parts = append(parts, part{at, at + end, 1})
+			}
 		}
 	}
+}
+
+// isUserName reports whether user information of a URL is a name: in the URLs of web pages it may also be a token.
+func isUserName(user string, web bool) bool {
+	return user == "git" || isOrdinary(user) || !web && !strings.Contains(user, ":") && !isLikely(user)
 }
 
 // Names of random values that are not secrets, in lower case without - and _.

@@ -42,7 +42,10 @@ func (o *Rules) isNamedWord(text string, at int, word string) bool {
 	case isCode(word):
 		line, joined := withoutJoiner(lineOf(before))
 		return joined && o.secrecy(kindBody, lastWords(line)) == secretIfCode
-	case len(word) < match.MinSecret || isOperand(word):
+	case len(word) < match.MinSecret || isOperand(word) || strings.HasSuffix(strings.TrimRight(before, " ="), signingKeyID):
+		return false
+	}
+	if line, joined := withoutJoiner(before); joined && isTestResult(lastWords(line), word) {
 		return false
 	}
 	return (looksRandom(word) || isStrong(word) || isScrambled(word)) && !isLabel(word) && o.namesWord(before, len(word) >= minUnjoined)

@@ -56,7 +56,7 @@ func (o *Rules) randomIn(text string, from, to int) (hits []hit) {
 func (o *Rules) isSecretWord(text string, from, to int) bool {
 	word, before := text[from:to], text[:from]
 	switch {
-	case isIDWord(word), assetEnd.MatchString(text[to:min(len(text), to+maxAssetEnd)]), strings.HasSuffix(before, ";base64,"), strings.HasSuffix(before, "grounding-api-redirect/"):
+	case isIDWord(word), isAddress(word), assetEnd.MatchString(text[to:min(len(text), to+maxAssetEnd)]), strings.HasSuffix(before, ";base64,"), strings.HasSuffix(before, "grounding-api-redirect/"):
 		return false
 	}
 	rest := residue(word)

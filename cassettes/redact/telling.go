@@ -54,12 +54,12 @@ var (
 		"count", "counts", "limit", "limits", "type", "types", "usage", "usages", "length", "len", "size", "id", "ids", "name", "names", "url", "urls", "uri", "endpoint", "expires", "expiry",
 		"exp", "ttl", "at", "in", "details", "detail", "ratio", "rate", "budget", "status", "state", "enabled", "required", "policy", "method", "methods", "mode", "format", "algorithm", "hint", "help",
 		"label", "field", "fields", "path", "file", "index", "position", "offset", "start", "end", "window", "price", "cost", "per", "max", "min", "total", "remaining", "version", "created",
-		"updated", "number", "logprob", "logprobs", "prob", "reason", "provider", "scheme", "scope", "scopes", "schema", "domain", "error", "message", "description", "title", "strength", "fingerprint", "source", "ref", "refs", "consent", "changed",
+		"updated", "number", "logprob", "logprobs", "prob", "reason", "provider", "scheme", "scope", "scopes", "schema", "domain", "error", "message", "description", "title", "strength", "fingerprint", "source", "ref", "refs", "consent", "changed", "arn", "arns", "address", "addresses", "symbol", "standard", "manager", "banner",
 	}
 	// The word before token or key in a name that is exempt.
 	harmlessOwners = []string{
 		"page", "next", "continuation", "sync", "cursor", "per", "prompt", "completion", "output", "input", "max", "min", "stop", "special", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "first", "last",
-		"previous", "turn", "thinking", "reasoning", "cached", "text", "audio", "image", "resume", "logprob", "top", "progress", "gpio", "led", "pwm",
+		"previous", "turn", "thinking", "reasoning", "cached", "text", "audio", "image", "resume", "logprob", "top", "progress", "gpio", "led", "pwm", "pagination", "starting",
 		"public", "publishable", "primary", "foreign", "sort", "partition", "cache", "idempotency", "object", "group", "row", "thought",
 	}
 	// The word before sk or pat in names of sort keys, of texts in Slovak and of patterns.
@@ -67,7 +67,7 @@ var (
 	// Names that a protocol gives to other data.
 	exempt = []string{
 		"maxtokens", "prompttokens", "completiontokens", "totaltokens", "tokencount", "tokens", "finishreason", "stopsequence", "signature", "thoughtsignature", "signaturedelta", "promptcachekey",
-		"safetyidentifier", "xauthtype", "wwwauthenticate", "idempotencykey", "surrogatekey", "secwebsocketkey", "publickeypins", "accesscontrolallowcredentials", "cachekey", "timecode", "timecodes", "passthrough", "keysignature", "timesignature", "code", "key", "session",
+		"safetyidentifier", "xauthtype", "wwwauthenticate", "idempotencykey", "surrogatekey", "secwebsocketkey", "publickeypins", "accesscontrolallowcredentials", "cachekey", "timecode", "timecodes", "passthrough", "keysignature", "timesignature", "oldpwd", "code", "key", "session",
 	}
 )
 
@@ -175,7 +175,7 @@ func joinedSecrecy(word string) secrecy {
 // isLikely reports whether a value can be a secret: a word of letters and digits, or with signs as
 // passwords have.
 func isLikely(text string) bool {
-	if len(text) < minLikely || strings.ContainsAny(text, " \t\r\n<>{}()") || strings.Contains(text, "://") || text[0] == '$' || text[0] == '/' || text[0] == '%' || isIDWord(text) {
+	if len(text) < minLikely || strings.ContainsAny(text, " \t\r\n<>{}()") || strings.Contains(text, "://") || text[0] == '$' || text[0] == '/' || text[0] == '%' || isIDWord(text) || isFileName(text) || hardwarePin.MatchString(text) {
 		return false
 	}
 	letter, digit, sign := false, false, false

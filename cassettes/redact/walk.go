@@ -327,7 +327,7 @@ func isOneOf(list []string, name string) bool {
 
 // isSecretHeader reports whether text is the name of a header with a secret, such as X-Api-Key.
 func (o *Rules) isSecretHeader(text string) bool {
-	return len(text) <= maxName && strings.Contains(text, "-") && !strings.ContainsAny(text, "_ ") && o.secrecy(kindHeader, text) == secretAlways ||
+	return len(text) <= maxName && strings.Contains(text, "-") && !strings.ContainsAny(text, "_ ") && o.secrecy(kindHeader, text) >= secretAlways ||
 		strings.EqualFold(text, "Authorization") || strings.EqualFold(text, "Cookie")
 }
 

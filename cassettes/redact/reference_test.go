@@ -1,0 +1,67 @@
+package redact_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/cassettes/redact"
+)
+
+// Code, commands, results of tests and messages about secrets stay, as text and in arguments of a tool call.
+func TestOrdinaryTextsStay(t *testing.T) {
+	for _, text := range []string{
+		"password = getpass.getpass(\"Password: \")\nprint(\"ok\")", "token = input('Enter a token: ')\nprint('done')", `<input label="Password:" placeholder="8 letters">`, `def ask(prompt='Password: ', stream=None): return f('x')`,
+		"--- PASS: TestHTTP2Server (0.01s)\n    --- PASS: TestHTTP2Server/h2c_1 (0.01s)\nPASS: test_login_v2\nPASS: tests/unit/test_utf8.py",
+		"Pass `timeout=30` to the client, or pass \"gpt-4o\" as the model. Pass `-Dpamconfdir=no2` to meson.",
+		"git clone ssh://git@github.com/a/b.git, git+https://git@github.com/a/b, postgres://postgres@localhost/db uses postgresql, ssh://ubuntu@10.0.0.1, https://user@example.com/",
+		"DB_PASSWORD=\"$(cat /run/secrets/db)\"\nAPI_KEY=\"${API_KEY1}\" PASSWORD=\"$DB_PASS1\" SECRET=\"${{ secrets.S3_SECRET }}\"", `{"Authorization":"Bearer {{token}}","password":"{{password}}","secret":"<client-secret>","api_key":"YOUR_API_KEY"}`,
+		`headers = {"Authorization": "Bearer {}".format(token)}; h["Authorization"] = "Bearer %s" % token`, `password: "********", secret: "...", api_key: "xxxx"`,
+		"secret = process.env.OAUTH2_CLIENT_SECRET; f(api_key=settings.KEY2, password=self.db1.password)\npassword = self._decode_base64(arg), csrf_token = hashlib.sha256(x), password = var.db_password2, pw = pw1[:-1], id_token = google.oauth2.id_token(",
+		`{"errors":{"password":["is too short (minimum is 8 characters)"],"api_key":"You can find your API key in the settings.","secret":"This field may not be blank."}}`,
+		`{"PWD":"C:\\Users\\ann1","OLDPWD":"app2x1","pwd":"D:/work/a1b2"}`, "PWD=C:\\Users\\ann1\\src",
+		`{"private_key":"ed25519","encryption_key":"AES256","hmac_key":"sha256","host_key":"ecdsa-sha2-nistp256"}`, "--default-auth=caching_sha2_password",
+		"ssl_key: certs/server1.key, tls_key: tls1.pem\naz login -p cert1.pem --tenant t, 7z a -ppassword test1.7z",
+		`{"secretArn":"arn:aws:secretsmanager:us-east-1:123456789012:secret:db1-AbCdEf","SECRET":"arn:aws:iam::123456789012:role/r1"}`, "--secret-id arn:aws:secretsmanager:us-east-1:123456789012:secret:db1-AbCdEf",
+		`{"token":"0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984","token_address":"USDC2e","tokenSymbol":"WBTC2e","paginationToken":"p1q2r3s4t5"}`, "the token 0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984",
+		"auth:\n  existingSecret: pg1-secret\n", "switch:\n  pin: GPIO17\n  data_pin: GPIO_NUM_21\n", "| Pin | Function |\n|---|---|\n| GPIO17 | LED1 |\n", "pin,function\nUSART1_RX,in2\n", "| Password | Unit |\n| a1b2c3d4 | b |\n",
+		`echo "x=1;y2" | eslint --stdin`, `echo a1b2c3 | prettier --stdin-filepath a.js`, "git config user.signingkey 3AA5C34371567BD2", "id,token,count\n1,hello1,20\n", "<a accesskey=\"t\">",
+		"INSERT INTO users (name, password) VALUES (:name1, :password1), (@name, @password1), (NEW.name1, NEW.pass1)",
+	} {
+		if got := redactedText(text); got != text {
+			t.Errorf("got  %s\nwant %s", got, text)
+		}
+		arguments := fmt.Sprintf(`{"arguments":%q}`, text)
+		if got := redactedText(arguments); got != arguments {
+			t.Errorf("in JSON: got  %s\nwant %s", got, arguments)
+		}
+		if found := (&redact.Rules{}).FindSecrets(&recording.Interaction{Response: recording.Response{Body: []byte(text)}}); len(found) > 0 {
+			t.Errorf("%s: found %v", text, found)
+		}
+	}
+}
+
+// Secrets in notations that resemble those do not stay.
+func TestSecretsNextToOrdinaryTexts(t *testing.T) {
+	const secret = "Zx81kqLm9"
+	for _, text := range []string{
+		`f("user: ", password="%s")`, `it's PASSWORD='%s'`, `echo "the password: '%s'"`, "PASS: %s", "user ann, pass `%s`", "https://ann:%s@example.com/", "ssh://%s@example.com/", `PASSWORD="${DB_PASSWORD:-%s}"`, `PASSWORD="$(echo %s)"`,
+		`password="%s"`, "password = %s(x", `{"password":"%s"}`, `{"password":"<%s>"}`, `{"password":"your-%s"}`, `{"password":"the words are %s"}`,
+		"| user | password |\n|------|----------|\n| ann | %s |\n", " id | password\n----+-----\n  1 | %s\n(1 row)\n", "+----+-----------+\n| id | password  |\n+----+-----------+\n|  1 | %s |\n+----+-----------+\n", "id|password\n1|%s\n",
+		`echo %s | docker login --password-stdin`, `echo "%s" | passwd --stdin ann`, "INSERT INTO users (name, password) VALUES ('ann', '%s')", "user,password\nann,%s\n",
+	} {
+		if got := redactedText(strings.ReplaceAll(text, "%s", secret)); strings.Contains(got, secret) {
+			t.Errorf("got %s", got)
+		}
+	}
+	configured := &redact.Rules{Secret: []string{"tenant"}}
+	if got := string(configured.Redacted(&recording.Interaction{Response: recording.Response{Body: []byte(`{"tenant":"{acme}"}`)}}).Response.Body); strings.Contains(got, "acme") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func redactedText(text string) string {
+	x := &recording.Interaction{Response: recording.Response{Body: []byte(text)}}
+	return string((&redact.Rules{}).Redacted(x).Response.Body)
+}
