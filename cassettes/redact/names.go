@@ -262,7 +262,7 @@ var (
 	// Fingerprints, cursors and padding.
 	opaqueIDs = []string{
 		"systemfingerprint", "xapiversion", "etag", "hash", "digest", "sha256", "checksum", "nonce", "obfuscation", "p", "cfray", "traceparent", "tracestate", "reportto", "nel",
-		"nextpagetoken", "pagetoken", "turntoken", "cursor", "after", "before", "openaiorganization", "openaiproject", "contentsecuritypolicy", "useragent", "boundary", "idempotencykey", "secwebsocketkey",
+		"nextpagetoken", "pagetoken", "turntoken", "cursor", "after", "before", "openaiorganization", "openaiproject", "contentsecuritypolicy", "useragent", "boundary", "ixid", "idempotencykey", "secwebsocketkey",
 	}
 )
 

@@ -33,7 +33,7 @@ const (
 // randomIn returns the random words in a word: the word, or the parts of a path.
 func (o *Rules) randomIn(text string, from, to int) (hits []hit) {
 	word := text[from:to]
-	if len(word) > maxRandom {
+	if len(word) > maxRandom || isChecksum(text, from, to) {
 		return nil
 	}
 	if !isPath(word) {
@@ -56,7 +56,7 @@ func (o *Rules) randomIn(text string, from, to int) (hits []hit) {
 func (o *Rules) isSecretWord(text string, from, to int) bool {
 	word, before := text[from:to], text[:from]
 	switch {
-	case isIDWord(word), isAddress(word), assetEnd.MatchString(text[to:min(len(text), to+maxAssetEnd)]), strings.HasSuffix(before, ";base64,"), strings.HasSuffix(before, "grounding-api-redirect/"):
+	case isIDWord(word), isAddress(word), assetEnd.MatchString(text[to:min(len(text), to+maxAssetEnd)]), strings.HasSuffix(before, ";base64,"), strings.HasSuffix(before, "grounding-api-redirect/"), strings.HasSuffix(before, "/d/"):
 		return false
 	}
 	rest := residue(word)
@@ -71,6 +71,19 @@ func (o *Rules) isSecretWord(text string, from, to int) bool {
 	plain, ok := fromBase64(word)
 	return !ok || !isText(plain) || !strings.Contains(plain, " ")
 }
+
+// isChecksum reports whether the word in text is a checksum in base64 after its algorithm, as in sha512-VALUE of npm,
+// SHA256:VALUE of SSH and h1:VALUE of Go.
+func isChecksum(text string, from, to int) bool {
+	at := checksum.FindStringSubmatchIndex(text[max(0, from-len("sha512:")):to])
+	return at != nil && slices.Contains(checksumLengths, at[3]-at[2])
+}
+
+var (
+	checksum = regexp.MustCompile(`(?:^|[^A-Za-z0-9])(?:(?i:sha-?(?:1|224|256|384|512)|md5)[-:]|h1:)([A-Za-z0-9+/_-]+)$`)
+	// checksumLengths are the lengths of 16, 20, 28, 32, 48 and 64 bytes in base64, without signs at the end.
+	checksumLengths = []int{22, 27, 38, 43, 64, 86}
+)
 
 // assetEnd matches the end of the name of a media file.
 var assetEnd = regexp.MustCompile(`^\.(?:jpe?g|png|gif|webp|svg|ico|mp[34]|wav|webm|pdf|css|js|woff2?)(?:[^A-Za-z0-9]|$)`)

@@ -39,11 +39,14 @@ func isFileName(value string) bool {
 	return len(value) > 2 && isLetter(value[0]) && value[1] == ':' && strings.IndexByte(`\/`, value[2]) >= 0 || strings.HasPrefix(value, "arn:aws") || fileName.MatchString(value) || algorithm.MatchString(value)
 }
 
-// isAddress reports whether a word is an address of Ethereum, which is public. A private key is longer.
+// isAddress reports whether a word is an address of Ethereum or Bitcoin, which are public. A private key has another
+// length.
 func isAddress(word string) bool {
 	digits, found := strings.CutPrefix(word, "0x")
-	return found && len(digits) == 40 && hexDash.all(digits)
+	return found && len(digits) == 40 && hexDash.all(digits) || bitcoin.MatchString(word)
 }
+
+var bitcoin = regexp.MustCompile(`^bc1[a-z0-9]{39}(?:[a-z0-9]{20})?$`)
 
 // isMessage reports whether a value is a sentence about a password or the like: an error or a hint.
 func isMessage(value string) bool {
@@ -82,7 +85,7 @@ func isCodeAt(text string, p part) bool {
 var identifiers = regexp.MustCompile(`^[A-Za-z_]\w*(?:(?:\?|!)?\.[A-Za-z_]\w*|\[[^\[\]]*\]?)*$`)
 
 // objects are the names of objects in code that have settings and arguments.
-var objects = strings.Fields("args random_password self this process env settings config cfg conf argv opts options params props state request req body form data var local module import ctx context os st secrets")
+var objects = strings.Fields("random_password self this process env settings config cfg conf argv opts options params props state request req body form data var local module import ctx context os st secrets")
 
 // isTestResult reports whether a name and a value are the result and the name of a test, as in PASS: TestHTTP2.
 func isTestResult(name, value string) bool { return name == "PASS" && testName.MatchString(value) }

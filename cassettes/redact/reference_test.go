@@ -61,6 +61,24 @@ func TestSecretsNextToOrdinaryTexts(t *testing.T) {
 	}
 }
 
+// Checksums in base64 after the name of their algorithm, addresses and ids of documents do not fail a recording; words of
+// another length do.
+func TestChecksumsAreHarmless(t *testing.T) {
+	const random = "oqVuAfXRKap7fdgcCY5uykM6+R9GqQ8K/uxy9rx7HNQlGYl1kPzQho1wx4JwY8wCr8bRNjWL3GshPW3gkd+RpvzWrZAwPS49OmTGZ"
+	for text, harmless := range map[string]bool{
+		`{"resolved":"https://registry.example.com/a/-/a-1.0.0.tgz","integrity":"sha512-` + random[:86] + `=="}`: true, "golang.org/x/crypto v0.17.0 h1:" + random[:43] + "=": true,
+		"ED25519 key fingerprint is SHA256:" + random[:43] + ".": true, `<script integrity="sha384-` + random[:64] + `" src="a.js">`: true, "Content-Security-Policy: script-src 'sha256-" + random[:43] + "='": true,
+		"https://docs.google.com/document/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgVE2upms/edit": true, "https://images.example.com/a?ixid=M3wxMjA3fDB8MHxwaG90by1wYWdlfHx8fGVufDB8fHx8fA%3D%3D&w=1": true,
+		"from 0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984 to bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq": true,
+		"the hash sha256:" + random[:40]: false, "sha256 " + random[:43]: false, "xh1:" + random[:43]: false, "https://example.com/" + random[:20] + random[66:86]: false,
+	} {
+		found := (&redact.Rules{}).FindSecrets(&recording.Interaction{Response: recording.Response{Body: []byte(text)}})
+		if (len(found) == 0) != harmless {
+			t.Errorf("%s: found %v", text, found)
+		}
+	}
+}
+
 func redactedText(text string) string {
 	x := &recording.Interaction{Response: recording.Response{Body: []byte(text)}}
 	return string((&redact.Rules{}).Redacted(x).Response.Body)
