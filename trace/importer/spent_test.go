@@ -128,6 +128,39 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// The results that promptfoo writes have the usage as part of the response.
+func TestUsageOfPromptfoo(t *testing.T) {
+	file := func(usage, response string) string {
+		return `{"evalId":"e","results":{"version":3,"results":[{"testIdx":0,"promptIdx":0,"prompt":{"raw":"q"},"vars":{"a":"b"},"success":true,"score":1` + usage + `,"response":{"output":"a"` + response + `}}]}}`
+	}
+	const usage = `,"tokenUsage":{"total":9,"prompt":7,"completion":2}`
+	for name, c := range map[string]struct {
+		file    string
+		want    llm.Usage
+		unknown string
+	}{
+		"of the response": {file("", usage), llm.Usage{InputTokens: 7, OutputTokens: 2}, ""},
+		"of the result":   {file(usage, ""), llm.Usage{InputTokens: 7, OutputTokens: 2}, ""},
+		"of both":         {file(usage, `,"tokenUsage":{"prompt":5,"completion":1}`), llm.Usage{InputTokens: 7, OutputTokens: 2}, ""},
+		"of a cache":      {file("", `,"tokenUsage":{"total":9,"cached":9,"numRequests":0,"completionDetails":{"reasoning":3,"acceptedPrediction":0}}`), llm.Usage{CacheReadInputTokens: 9}, ""},
+		"as a text":       {file("", `,"tokenUsage":{"prompt":"many"}`), llm.Usage{}, "tokenUsage.prompt is a string"},
+	} {
+		isReported(t, name, c.file, c.unknown)
+		src, err := importer.Open("file", strings.NewReader(c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for run, err := range src.Runs() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := run.Resources().Usage; got != c.want {
+				t.Errorf("%s: usage %+v, want %+v", name, got, c.want)
+			}
+		}
+	}
+}
+
 // members are those of an object.
 func members(t *testing.T, text string) map[string]json.RawMessage {
 	t.Helper()

@@ -199,6 +199,27 @@ func TestPartsOfMistral(t *testing.T) {
 	}
 }
 
+// A block of Anthropic whose text is in an unknown member is listed, as part of a list, a request and a response, and a
+// block that only has a signature or a mark for the cache is not.
+func TestBlocksWithoutText(t *testing.T) {
+	for block, want := range map[string]string{
+		`{"type":"text","novel":"lost"}`:                                               `of the kind "text" whose text is not read`,
+		`{"type":"text","text":"","novel":["lost"]}`:                                   `of the kind "text" whose text is not read`,
+		`{"type":"text","value":"lost"}`:                                               `text that is not read, as "value"`,
+		`{"type":"thinking","novel":"lost","signature":"Eq=="}`:                        `of the kind "thinking" whose text is not read`,
+		`{"type":"thinking","thinking":"","signature":"Eq=="}`:                         "",
+		`{"type":"text","text":"","citations":[{"type":"char_location","title":"t"}]}`: "",
+		`{"type":"text","text":"h","novel":"x"}`:                                       "",
+	} {
+		content := `"content":[` + block + `,{"type":"tool_use","id":"a","name":"f","input":{}}]`
+		messages := `{"role":"user","content":"q"},{"role":"assistant",` + content + `},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"r"}]}`
+		const done = `{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"d"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
+		isReported(t, block+", a list", `[`+messages+`]`, want)
+		isReported(t, block+", a request", typed(anthropic, `{"model":"c","max_tokens":9,"messages":[`+messages+`]}`, done), want)
+		isReported(t, block+", a response", typed(anthropic, `{"model":"c","max_tokens":9,"messages":[{"role":"user","content":"q"}]}`, strings.Replace(done, `"content":[{"type":"text","text":"d"}]`, content, 1)), want)
+	}
+}
+
 // Calls in a form that no provider has are reported, and so is a response of Gemini without a finish reason.
 func TestIncompleteCallsAreReported(t *testing.T) {
 	const asked, done = `{"role":"user","parts":[{"text":"q"}]}`, `{"candidates":[{"content":{"role":"model","parts":[{"text":"d"}]},"finishReason":"STOP"}]}`

@@ -36,6 +36,9 @@ func Promptfoo(d *jsonio.Dec, run *Run) {
 	for _, name := range []string{"response", "namedScores", "testCase"} {
 		run.reportNotObject(name, run.Meta[name])
 	}
+	if usage := tree.Member(run.Meta["response"], "tokenUsage"); usage != nil && run.Meta["tokenUsage"] == nil { // as -o writes it
+		run.Meta["tokenUsage"] = usage
+	}
 	test, prompt := tree.Scalar(run.Meta["testIdx"]), tree.Scalar(run.Meta["promptIdx"])
 	if test != "" {
 		run.Name = "test-" + test
