@@ -33,7 +33,7 @@ const (
 // randomIn returns the random words in a word: the word, or the parts of a path.
 func (o *Rules) randomIn(text string, from, to int) (hits []hit) {
 	word := text[from:to]
-	if len(word) > maxRandom || isChecksum(text, from, to) {
+	if len(word) > maxRandom || isPublic(text, from, to) {
 		return nil
 	}
 	if !isPath(word) {
@@ -69,34 +69,21 @@ func (o *Rules) isSecretWord(text string, from, to int) bool {
 		}
 	}
 	plain, ok := fromBase64(word)
-	return !ok || !isText(plain) || !strings.Contains(plain, " ")
+	return !ok || !isText(plain) || !strings.Contains(plain, " ") && (plain[0] != '{' || len(o.findPlain(plain, 0)) > 0)
 }
-
-// isChecksum reports whether the word in text is a checksum in base64 after its algorithm, as in sha512-VALUE of npm,
-// SHA256:VALUE of SSH and h1:VALUE of Go.
-func isChecksum(text string, from, to int) bool {
-	at := checksum.FindStringSubmatchIndex(text[max(0, from-len("sha512:")):to])
-	return at != nil && slices.Contains(checksumLengths, at[3]-at[2])
-}
-
-var (
-	checksum = regexp.MustCompile(`(?:^|[^A-Za-z0-9])(?:(?i:sha-?(?:1|224|256|384|512)|md5)[-:]|h1:)([A-Za-z0-9+/_-]+)$`)
-	// checksumLengths are the lengths of 16, 20, 28, 32, 48 and 64 bytes in base64, without signs at the end.
-	checksumLengths = []int{22, 27, 38, 43, 64, 86}
-)
 
 // assetEnd matches the end of the name of a media file.
 var assetEnd = regexp.MustCompile(`^\.(?:jpe?g|png|gif|webp|svg|ico|mp[34]|wav|webm|pdf|css|js|woff2?)(?:[^A-Za-z0-9]|$)`)
 
 const maxAssetEnd = 8
 
-// isPath reports whether a part of a word between slashes is a word of a language.
+// isPath reports whether a part of a word between slashes is a word of a language or a hash.
 func isPath(word string) bool {
 	if !strings.Contains(word, "/") {
 		return false
 	}
 	for part := range strings.SplitSeq(word, "/") {
-		if len(part) >= 6 && !isUpper(part[len(part)-1]) && isWordLike(part) || slices.Contains(domains, part) {
+		if len(part) >= 6 && !isUpper(part[len(part)-1]) && isWordLike(part) || len(part) >= minRandom && hexChars.all(part) || slices.Contains(domains, part) {
 			return true
 		}
 	}
@@ -106,13 +93,13 @@ func isPath(word string) bool {
 // domains are short parts of paths.
 var domains = []string{"com", "org", "net", "jpg", "api", "www"}
 
-// residue returns a word without its parts between - and _ that are words, numbers or hexadecimal.
+// residue returns a word without its parts between -, _ and / that are words, numbers or hexadecimal.
 func residue(word string) string {
 	if !strings.ContainsAny(word, "-_") {
 		return word
 	}
 	rest := make([]byte, 0, len(word))
-	for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return r == '-' || r == '_' }) {
+	for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return r == '-' || r == '_' || r == '/' }) {
 		if len(part) >= 4 && (isWordLike(part) || hexChars.all(part)) {
 			continue
 		}

@@ -69,7 +69,13 @@ func TestChecksumsAreHarmless(t *testing.T) {
 		`{"resolved":"https://registry.example.com/a/-/a-1.0.0.tgz","integrity":"sha512-` + random[:86] + `=="}`: true, "golang.org/x/crypto v0.17.0 h1:" + random[:43] + "=": true,
 		"ED25519 key fingerprint is SHA256:" + random[:43] + ".": true, `<script integrity="sha384-` + random[:64] + `" src="a.js">`: true, "Content-Security-Policy: script-src 'sha256-" + random[:43] + "='": true,
 		"https://docs.google.com/document/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgVE2upms/edit": true, "https://images.example.com/a?ixid=M3wxMjA3fDB8MHxwaG90by1wYWdlfHx8fGVufDB8fHx8fA%3D%3D&w=1": true,
-		"from 0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984 to bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq": true,
+		"from 0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984 to bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq":                   true,
+		"sentence-transformers/all-MiniLM-L6-v2 arn:aws:ecs:us-west-2:123456789012:task/c43ed3b1331041f289316f958adb6a24": true, "AKIAIOSFODNN7EXAMPLE": true,
+		"/blobs/sha256/3588d02542238316759cbf24502f4344ffcc8a60c803870022f335d1390c13b4 and GET /exec/11fb006128e8ceb3942e7c58d77750f24210e35f879dd204ac975c184b820b39/json": true,
+		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA" + random[:44] + " ann@host":                                                                                                   true, "-----BEGIN CERTIFICATE-----\nMIID" + random[:60] + "\n" + random[20:84] + "\n-----END CERTIFICATE-----\n": true,
+		"-----BEGIN PGP SIGNATURE-----\nVersion: GnuPG v2\n\n" + random[:64] + "\n" + random[10:74]: true, "_ZN2v88internal12_GLOBAL__N_16InvokeEPNS0_7IsolateERKNS1_12InvokeParamsE": true,
+		"Base64Sha256FromBase64EncryptionKey GoogleCloudSecuritycenterV1p1beta1Asset": true, "X-Stat: eyJuYW1lIjoicm9vdCIsInNpemUiOjQwOTYsIm1vZGUiOjIxNDc0ODQwOTYsIm10aW1lIjoiMjAxNC0w": true,
+		"-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----\n" + random[:64]: false, "-----BEGIN CERTIFICATE-----\n{\"a\":\"" + random[:64]: false, "-----BEGIN PRIVATE KEY-----\n" + random[:64]: false,
 		"the hash sha256:" + random[:40]: false, "sha256 " + random[:43]: false, "xh1:" + random[:43]: false, "https://example.com/" + random[:20] + random[66:86]: false,
 	} {
 		found := (&redact.Rules{}).FindSecrets(&recording.Interaction{Response: recording.Response{Body: []byte(text)}})

@@ -196,7 +196,7 @@ func (o *Rules) findPlain(text string, nested int) (hits []hit) {
 			if first == nil {
 				continue
 			}
-			if h, found := prefixed(text, at, first[text[at+1]]); found && !overlaps(hits, h) {
+			if h, found := prefixed(text, at, first[text[at+1]]); found && !overlaps(hits, h) && !strings.HasSuffix(text[h.from:h.to], exampleOfAWS) {
 				hits = append(hits, h)
 				done = h.to
 			}
@@ -227,6 +227,9 @@ func (o *Rules) findPlain(text string, nested int) (hits []hit) {
 	}
 	return hits
 }
+
+// exampleOfAWS ends the id of a key in the documents of AWS.
+const exampleOfAWS = "EXAMPLE"
 
 // isColored reports whether text ends with a sequence that sets the color of a terminal, such as ESC[31m.
 func isColored(text string) bool {
