@@ -255,6 +255,7 @@ func hanging(w *world, honors, call bool) llm.Model {
 // AL-25, AL-19: a client that honors a stop ends the run as stopped. A client that does
 // not finishes its step. With the signal of the options, a stop does not reach the
 // client. A failure for another reason is one. A stop before the model call reaches the client, too.
+// AL-99: the report of a stopped run has no error.
 func TestAL25AL19StopInTheModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		honors bool
@@ -288,8 +289,8 @@ func TestAL25AL19StopInTheModel(t *testing.T) {
 				}
 				w.Loop = l
 				res, err := w.play(t.Context(), streamed, agentloop.Input{Text: "go"}, &agentloop.Options{Signal: c.signal})
-				if err != nil || res.Err != nil {
-					t.Errorf("got errors %v and %v", err, res.Err)
+				if rep := w.last(); err != nil || res.Err != nil || rep.Error != "" {
+					t.Errorf("got errors %v and %v, and %q in the report", err, res.Err, rep.Error)
 				}
 				same(t, fmt.Sprint("the run, in a later step: ", later, ", streamed: ", streamed), want, fmt.Sprintf("%s %q history %s", res.Reason, res.Text(), w.roles()))
 			})
