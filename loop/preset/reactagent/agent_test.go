@@ -276,25 +276,26 @@ func TestInput(t *testing.T) {
 // RA-40, RA-41: a thread is stored under its name, with its calls and results, if there
 // is a memory and a name. RA-64: otherwise runs share nothing.
 func TestThreads(t *testing.T) {
+	stored := []string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two"}
 	for _, c := range []struct {
-		memory *reactagent.Memory
-		thread string
-		other  string
-		want   []string
+		memory       *reactagent.Memory
+		thread       string
+		other        string
+		second, last []string // requests
 	}{
-		{&reactagent.Memory{}, "t", "t", []string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two"}},
-		{&reactagent.Memory{}, "t", "u", []string{"user: two"}},
-		{&reactagent.Memory{}, "", "", []string{"user: two"}},
-		{nil, "t", "t", []string{"user: two"}},
+		{&reactagent.Memory{}, "t", "t", stored, append(slices.Clip(stored), "assistant: y", "user: three")},
+		{&reactagent.Memory{}, "t", "u", []string{"user: two"}, []string{"user: two", "assistant: y", "user: three"}},
+		{&reactagent.Memory{}, "", "", []string{"user: two"}, []string{"user: three"}},
+		{nil, "t", "t", []string{"user: two"}, []string{"user: three"}},
 	} {
-		b := newBench(t, calling("a", "{}"), text("x"), text("y"))
+		b := newBench(t, calling("a", "{}"), text("x"), text("y"), text("z"))
 		a := b.agent(reactagent.Config{Memory: c.memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
 		if ok, _ := b.run(a, c.thread, "one"); !ok {
 			t.Error("the first run failed")
 		}
 		b.run(a, c.other, "two")
-		requests := b.model.RecordedRequests()
-		if diff := cmp.Diff(c.want, short(requests[len(requests)-1].Request.Messages)); diff != "" {
+		b.run(a, c.other, "three")
+		if diff := cmp.Diff([][]string{c.second, c.last}, [][]string{b.asked(2), b.asked(3)}); diff != "" {
 			t.Errorf("%q, then %q (-want +got):\n%s", c.thread, c.other, diff)
 		}
 	}

@@ -75,6 +75,9 @@ func TestCheckpointer(t *testing.T) {
 		if diff := cmp.Diff([]string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two"}, b.asked(0)); diff != "" {
 			t.Errorf("%s: the next request (-want +got):\n%s", name, diff)
 		}
+		if diff := cmp.Diff([]string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two", "assistant: y"}, short(c.threads["t"])); diff != "" {
+			t.Errorf("%s: saved again (-want +got):\n%s", name, diff)
+		}
 		if b = run("u", "three", text("z")); len(b.asked(0)) != 1 {
 			t.Errorf("%s: another thread has %q", name, b.asked(0))
 		}
