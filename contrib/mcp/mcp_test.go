@@ -142,7 +142,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// The names that do not fit are shortened and stay different.
+// AL-53: the name of a tool is namespace__name. The names that do not fit are shortened and stay different.
 func TestToolName(t *testing.T) {
 	for name, want := range map[string]string{
 		"read_file":                   "files__read_file",
@@ -283,7 +283,7 @@ type transportFunc func(context.Context) (sdk.Connection, error)
 
 func (f transportFunc) Connect(ctx context.Context) (sdk.Connection, error) { return f(ctx) }
 
-// A real loop calls tools of two servers with the same name, and one that dies. The trace satisfies the
+// AL-53: a real loop calls tools of two servers with the same name, and one that dies. The trace satisfies the
 // invariants.
 func TestLoop(t *testing.T) {
 	first, second, third := memory(t, newServer(nil)), childServer(t, "sdk"), childServer(t, "scripted")
