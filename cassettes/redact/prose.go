@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
@@ -39,7 +40,11 @@ func unmarked(text string, from, to int) (at int, word string) {
 func (o *Rules) isNamedWord(text string, at int, word string) bool {
 	before := text[max(0, at-maxName):at]
 	switch {
-	case isCode(word):
+	case isCode(strings.TrimPrefix(word, "G-")): // as Google writes it
+		after := text[at+len(word):]
+		if codeEnd.MatchString(after[:min(len(after), maxName)]) || strings.HasSuffix(before, " code ") && codeUse.MatchString(after) {
+			return true
+		}
 		line, joined := withoutJoiner(lineOf(before))
 		return joined && o.secrecy(kindBody, lastWords(line)) == secretIfCode
 	case len(word) < match.MinSecret || isOperand(word) || strings.HasSuffix(strings.TrimRight(before, " ="), signingKeyID):
@@ -50,6 +55,12 @@ func (o *Rules) isNamedWord(text string, at int, word string) bool {
 	}
 	return (looksRandom(word) || isStrong(word) || isScrambled(word)) && !isLabel(word) && o.namesWord(before, len(word) >= minUnjoined)
 }
+
+var (
+	// codeEnd matches the text after a code, as in 123456 is your verification code.
+	codeEnd = regexp.MustCompile(`^ is (?:your|the) (?:[\w.]+ ){0,2}(?i:(?:verification|security|login|sign-in|confirmation|one-time|single-use|authentication|access) (?:pass)?code|OTP|passcode)\b`)
+	codeUse = regexp.MustCompile(`^ to (?:verify|sign in|log ?in|confirm|complete|reset|authenticate)\b`)
+)
 
 // isOperand reports whether a word is part of code: a type with an operator, or a number.
 func isOperand(word string) bool {

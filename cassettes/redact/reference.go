@@ -51,15 +51,24 @@ var bitcoin = regexp.MustCompile(`^bc1[a-z0-9]{39}(?:[a-z0-9]{20})?$`)
 // isMessage reports whether a value is a sentence about a password or the like: an error or a hint.
 func isMessage(value string) bool {
 	words := strings.Fields(strings.ToLower(value))
-	has := func(list []string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, strings.Trim(w, ".,:;!?()'\"")) })
+	for i, w := range words {
+		words[i] = strings.Trim(w, ".,:;!?()'\"")
+		if strings.ContainsAny(words[i], digitChars) && !isNumber(words[i]) { // such as hunter2
+			return false
+		}
 	}
-	return len(words) >= 3 && has(messageVerbs) && has(messageWords)
+	has := func(list []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
+	}
+	return len(words) >= 3 && has(messageVerbs) && (has(messageWords) || strings.HasSuffix(value, ".") && has(messageNouns))
 }
+
+func isNumber(word string) bool { return strings.Trim(word, digitChars) == "" }
 
 var (
 	messageVerbs = strings.Fields("is are be must should can can't cannot does do has have may was were not enter your this")
-	messageWords = strings.Fields("password passwords passphrase token key keys secret pin code credentials character characters digits required must invalid incorrect wrong expired missing blank empty short long least match field")
+	messageWords = strings.Fields("character characters digits required must invalid incorrect wrong expired missing blank empty short least match minimum")
+	messageNouns = strings.Fields("password passwords passphrase token tokens key keys secret pin code credentials field")
 )
 
 // isCodeAt reports whether the value without quotes in text is code: a call, or the member of an object that has the name
@@ -90,7 +99,7 @@ var objects = strings.Fields("random_password self this process env settings con
 // isTestResult reports whether a name and a value are the result and the name of a test, as in PASS: TestHTTP2.
 func isTestResult(name, value string) bool { return name == "PASS" && testName.MatchString(value) }
 
-var testName = regexp.MustCompile(`^Test[A-Z_]|(?i:^test_|_test)|/|::|\.`)
+var testName = regexp.MustCompile(`^Test[A-Z_]|(?i:^tests?[_/]|_test|_spec|/tests?/)|::|\.(?:py|[jt]sx?|go|rb|rs|java|kt|cs|cc?|cpp|sh|php|exs|swift)\b`)
 
 // isResourceName reports whether the end of text is in the name of a resource of AWS, such as
 // arn:aws:secretsmanager:us-east-1:123456789012:secret.

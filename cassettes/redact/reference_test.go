@@ -26,7 +26,7 @@ func TestOrdinaryTextsStay(t *testing.T) {
 		`{"secretArn":"arn:aws:secretsmanager:us-east-1:123456789012:secret:db1-AbCdEf","SECRET":"arn:aws:iam::123456789012:role/r1"}`, "--secret-id arn:aws:secretsmanager:us-east-1:123456789012:secret:db1-AbCdEf",
 		`{"token":"0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984","token_address":"USDC2e","tokenSymbol":"WBTC2e","paginationToken":"p1q2r3s4t5"}`, "the token 0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984",
 		"auth:\n  existingSecret: pg1-secret\n", "switch:\n  pin: GPIO17\n  data_pin: GPIO_NUM_21\n", "| Pin | Function |\n|---|---|\n| GPIO17 | LED1 |\n", "pin,function\nUSART1_RX,in2\n", "| Password | Unit |\n| a1b2c3d4 | b |\n",
-		`echo "x=1;y2" | eslint --stdin`, `echo a1b2c3 | prettier --stdin-filepath a.js`, "git config user.signingkey 3AA5C34371567BD2", "id,token,count\n1,hello1,20\n", "<a accesskey=\"t\">",
+		`echo "x=1;y2" | eslint --stdin`, `echo a1b2c3 | prettier --stdin-filepath a.js`, "493021 is the access count, 404 is your error code, use code 493021 to save", "git config user.signingkey 3AA5C34371567BD2", "id,token,count\n1,hello1,20\n", "<a accesskey=\"t\">",
 		"INSERT INTO users (name, password) VALUES (:name1, :password1), (@name, @password1), (NEW.name1, NEW.pass1)",
 	} {
 		if got := redactedText(text); got != text {
@@ -52,6 +52,16 @@ func TestSecretsNextToOrdinaryTexts(t *testing.T) {
 		`echo %s | docker login --password-stdin`, `echo "%s" | passwd --stdin ann`, "INSERT INTO users (name, password) VALUES ('ann', '%s')", "user,password\nann,%s\n",
 	} {
 		if got := redactedText(strings.ReplaceAll(text, "%s", secret)); strings.Contains(got, secret) {
+			t.Errorf("got %s", got)
+		}
+	}
+	for _, text := range []string{"Your one-time code is 493021.", "493021 is your verification code.", "G-493021 is your Google verification code", "Use code 493021 to verify your account", "493021 is your Example OTP"} {
+		if got := redactedText(text); strings.Contains(got, "493021") {
+			t.Errorf("got %s", got)
+		}
+	}
+	for _, text := range []string{`{"password":"the password is hunter2"}`, `{"passphrase":"my dog is the best key 7"}`, "PASS: hunter2Lm9.x"} {
+		if got := redactedText(text); got == text {
 			t.Errorf("got %s", got)
 		}
 	}

@@ -48,7 +48,7 @@ var (
 	// After the word key.
 	keyKinds = []string{"api", "private", "signing", "encryption", "master", "license", "hmac", "aes"}
 	// Before the word code.
-	codeOwners = []string{"recovery", "backup", "auth", "authorization", "verification", "device", "time", "sms", "login", "security", "access", "otp", "pin", "unlock", "activation", "reset", "factor", "mfa", "totp"}
+	codeOwners = []string{"recovery", "backup", "auth", "authorization", "verification", "device", "time", "one-time", "sms", "login", "security", "access", "otp", "pin", "unlock", "activation", "reset", "factor", "mfa", "totp"}
 	// The last word of a name that describes a secret, and is none.
 	describing = []string{
 		"count", "counts", "limit", "limits", "type", "types", "usage", "usages", "length", "len", "size", "id", "ids", "name", "names", "url", "urls", "uri", "endpoint", "expires", "expiry",
