@@ -325,6 +325,8 @@ func TestOtherMembersOfEvents(t *testing.T) {
 		"Chat: results of searches":     {"openai-chat", `{"choices":[],"web_search":[{"title":"t"}],"search_info":{"search_results":[{"url":"u"}]},"references":[{"url":"u"}],"sources":[{"source":{"name":"f"}}]}`, ""},
 		"Chat: a filter that failed":    {"openai-chat", `{"choices":[{"index":0,"delta":{},"content_filter_result":{"error":{"code":"content_filter_error"}}}]}`, ""},
 		"Chat: the raw output":          {"openai-chat", `{"choices":[{"index":0,"delta":{},"raw_output":{"completion":"x"}}]}`, ""},
+		"Chat: members without values":  {"openai-chat", `{"choices":[{"index":0,"delta":{"role":"assistant","content":"","novel":{"a":null,"b":[]},"more":[{"a":7,"b":[false]}]}}]}`, ""},
+		"Chat: an unknown usage":        {"openai-chat", `{"choices":[],"novel":{"prompt_tokens":51}}`, "an event " + novel},
 		"Chat: data of local servers":   {"openai-chat", `{"choices":[],"__verbose":{"prompt":"p"},"sglext":{"a":[1]},"model_info":{"arch":"x"},"runtime":{"name":"r"}}`, ""},
 		"Gemini: an event":              {"gemini", `{"responseId":"r","modelVersion":"m","novel":["lost"]}`, "an event " + novel},
 		"Gemini: a candidate":           {"gemini", `{"candidates":[{"index":0,` + lost + `}]}`, `candidates[0] has no member that is read, and has "novel"`},

@@ -98,8 +98,8 @@ func unreadDelta(delta json.RawMessage, add func(format string, args ...any)) {
 	}
 }
 
-// otherMembers returns the names of the members of an object that may have content: those that are neither about it nor
-// empty, nor a number or a boolean, such as token_id of Together. It returns "" if one that is read is not empty.
+// otherMembers returns the names of the members of an object that may have content: those that are not about it and have
+// data. It returns "" if one that is read is not empty.
 func otherMembers(data json.RawMessage, read []string, about map[string]bool) string {
 	var names []string
 	for name, value := range tree.Members(data) {
@@ -107,9 +107,25 @@ func otherMembers(data json.RawMessage, read []string, about map[string]bool) st
 		case about[name] || message.IsEmpty(value):
 		case slices.Contains(read, name):
 			return ""
-		case strings.IndexByte(`"[{`, value[0]) >= 0:
+		case hasData(value):
 			names = append(names, strconv.Quote(name))
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// hasData reports whether a value has a text or counts of tokens. Other numbers and booleans, such as token_id of Together, are
+// no content, and neither is an object without values, such as graph_data of Writer.
+func hasData(value json.RawMessage) bool {
+	for name, inner := range tree.Members(value) {
+		if strings.HasSuffix(tree.Snake(name), "_tokens") && !tree.IsNull(inner) || hasData(inner) {
+			return true
+		}
+	}
+	for _, inner := range tree.Elements(value) {
+		if hasData(inner) {
+			return true
+		}
+	}
+	return value[0] == '"' && !message.IsEmpty(value)
 }
