@@ -120,6 +120,36 @@ func TestClaudeCodeBroken(t *testing.T) {
 	}
 }
 
+// Records of newer versions that are not messages are data of the run.
+func TestClaudeCodeOtherRecords(t *testing.T) {
+	_, want, _, _ := readAll(t, "file", []byte(claudeExample))
+	for _, record := range []string{
+		`{"type":"file-history-delta","messageId":"r1","snapshotMessageId":"u1","trackingPath":"a.go","backup":{"backupFileName":"b@v1","version":1},"timestamp":"t"}`,
+		`{"type":"cost-state","sessionId":"s","totalCostUSD":0.5,"modelUsage":{"m":{"inputTokens":9,"costUSD":0.5}}}`,
+		`{"type":"fork-context-ref","agentId":"a1","parentSessionId":"p","parentLastUuid":"u","contextLength":9}`,
+		`{"type":"continued-in","sessionId":"s","continuedInSessionId":"s2","timestamp":"t"}`,
+		`{"type":"relocated","sessionId":"s","relocatedCwd":"/b"}`,
+		`{"type":"frame-link","sessionId":"s","path":"/a.html","frameUrl":"https://a.example","title":"A"}`,
+		`{"type":"history-suppression","sessionId":"s","cause":"fork_inherit","ts":1}`,
+		`{"type":"artifact-comment-monitor","sessionId":"s","v":1,"artifacts":{}}`,
+		`{"type":"artifact-autoreact-ledger","sessionId":"s","v":1,"artifacts":[]}`,
+		`{"type":"atis-latch","sessionId":"s","atis":""}`,
+		`{"type":"observer-ref","observerTaskId":"o","observerAgentType":"b","timestamp":"t"}`,
+	} {
+		text := strings.Replace(claudeExample, `{"type":"user","uuid":"r1"`, record+"\n"+`{"type":"user","uuid":"r1"`, 1)
+		_, runs, failed, unknown := readAll(t, "file", []byte(text))
+		if got := texts(append(failed, unknown...)); len(got) > 0 {
+			t.Errorf("%s: errors %q", record, got)
+		}
+		if got := len(runs[0].Checkable()); got != len(want[0].Checkable()) {
+			t.Errorf("%s: %d messages can be checked, want %d", record, got, len(want[0].Checkable()))
+		}
+		if kind, _, _ := strings.Cut(strings.TrimPrefix(record, `{"type":"`), `"`); !strings.Contains(string(runs[0].Meta[kind]), record) {
+			t.Errorf("%s: Meta[%q] is %s", record, kind, runs[0].Meta[kind])
+		}
+	}
+}
+
 // Sessions are kept until they have ended, not until the end of the file.
 func TestClaudeCodeManySessions(t *testing.T) {
 	record := func(session, text string) string {

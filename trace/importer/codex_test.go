@@ -96,6 +96,25 @@ func TestCodexBroken(t *testing.T) {
 	}
 }
 
+// Records and events of newer versions that have no items are data of the run.
+func TestCodexOtherRecords(t *testing.T) {
+	_, want, _, _ := readAll(t, "file", []byte(codexExample))
+	for _, record := range []string{
+		`"type":"world_state","payload":{"full":true,"state":{"agents_md":{"directory":"/w","text":"Be brief."}}}`,
+		`"type":"inter_agent_communication_metadata","payload":{"trigger_turn":false}`,
+		`"type":"event_msg","payload":{"type":"thread_settings_applied","thread_settings":{"model":"m"}}`,
+		`"type":"event_msg","payload":{"type":"sub_agent_activity","event_id":"c1","agent_thread_id":"d","kind":"started"}`,
+	} {
+		_, runs, failed, unknown := readAll(t, "file", []byte(strings.Replace(codexExample, `{"timestamp":"t11"`, `{"timestamp":"t10",`+record+"}\n"+`{"timestamp":"t11"`, 1)))
+		if got := texts(append(failed, unknown...)); len(got) > 0 {
+			t.Errorf("%s: errors %q", record, got)
+		}
+		if got := len(runs[0].Checkable()); got != len(want[0].Checkable()) {
+			t.Errorf("%s: %d messages can be checked, want %d", record, got, len(want[0].Checkable()))
+		}
+	}
+}
+
 // The protocol of a rollout is that of its items, which do not show where a response ends. A count of tokens
 // does, also one without the tokens.
 func TestCodexTextAfterCall(t *testing.T) {

@@ -28,7 +28,10 @@ var claudeRecords = []string{
 	"system", "summary", "progress", "attachment", "file-history-snapshot", "queue-operation", "custom-title", "ai-title",
 	"agent-name", "agent-color", "agent-setting", "tag", "last-prompt", "task-summary", "mode", "permission-mode",
 	"worktree-state", "pr-link", "content-replacement", "attribution-snapshot", "speculation-accept", "saved_hook_context",
-	"marble-origami-commit", "marble-origami-snapshot", "bridge-session",
+	"marble-origami-commit", "marble-origami-snapshot", "marble-origami-reset", "bridge-session",
+	"file-history-delta", "cost-state", "relocated", "continued-in", "fork-context-ref", "observer-ref", "frame-link", "ended-by-model",
+	"atis-latch", "isolation-latch", "telemetry-latch", "memory-mode", "dev-mods", "history-suppression",
+	"artifact-comment-monitor", "artifact-autoreact-ledger",
 }
 
 // claude reads sessions of Claude Code. A session is a tree of records: each names its parent. A

@@ -25,13 +25,15 @@ func SniffCodex(h *Head) (Layout, bool) {
 
 // codexRecords are the types of records without items of the conversation, of RolloutItem in
 // codex-rs/protocol/src/protocol.rs of github.com/openai/codex. An event_msg is for the user
-// interface: it repeats items, or has counts of tokens.
-var codexRecords = []string{"session_meta", "turn_context", "event_msg", "compacted"}
+// interface: it repeats items, or has counts of tokens. A world_state has what the messages to the model are made from, and
+// the metadata of a communication of agents whether it begins a turn.
+var codexRecords = []string{"session_meta", "turn_context", "event_msg", "compacted", "world_state", "inter_agent_communication_metadata"}
 
 // codexEvents are the types of events, of EventMsg in the same file, in all versions.
 var codexEvents = strings.Fields(`
 	error warning guardian_warning stream_error deprecation_notice background_event model_reroute model_verification
 	session_configured thread_name_updated thread_goal_updated thread_rolled_back context_compacted shutdown_complete
+	thread_settings_applied sub_agent_activity safety_buffering
 	task_started task_complete turn_started turn_complete turn_aborted turn_diff token_count plan_update plan_delta
 	agent_message agent_message_delta agent_message_content_delta user_message agent_reasoning agent_reasoning_delta
 	agent_reasoning_raw_content agent_reasoning_raw_content_delta agent_reasoning_section_break
