@@ -107,11 +107,8 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(c.Metrics))
-	named := slices.Concat(g.Metrics, g.Lower, slices.Sorted(maps.Keys(g.MaxDrop)), slices.Sorted(maps.Keys(g.Min)))
-	for _, name := range named {
-		if name != "" && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("unknown metric %q: want one of %q", name, names)
-		}
+	if err := g.known(names); err != nil {
+		return nil, err
 	}
 	v := &GateResult{
 		Findings: []finding{}, Metrics: map[string]metricResult{},
@@ -150,6 +147,17 @@ func (g *Gate) check() error {
 	for _, name := range slices.Sorted(maps.Keys(g.Min)) {
 		if x := g.Min[name]; !(math.Abs(x) <= stats.MaxValue) {
 			return fmt.Errorf("min %v: want a number within ±%v", x, stats.MaxValue)
+		}
+	}
+	return nil
+}
+
+// known returns an error for a setting of a metric that is none of these.
+func (g *Gate) known(metrics []string) error {
+	named := slices.Concat(g.Metrics, g.Lower, slices.Sorted(maps.Keys(g.MaxDrop)), slices.Sorted(maps.Keys(g.Min)))
+	for _, name := range named {
+		if name != "" && !slices.Contains(metrics, name) {
+			return fmt.Errorf("unknown metric %q: want one of %q", name, metrics)
 		}
 	}
 	return nil

@@ -134,7 +134,14 @@ func TestGate(t *testing.T) {
 		"power that is unknown": {gate: evals.Gate{Detect: 0.5, RequirePower: 0.8}, base: []string{"a m=3.5", "b m=7.5"}, now: []string{"a m=3.5", "b m=7.5"}, want: []string{
 			"power m  :0 nothing shows how runs of a case vary, so that the power is unknown, require_power is 0.8: score each case several times"}},
 		"power for a drop that is impossible": {gate: evals.Gate{Detect: 0.9, RequirePower: 0.8}, base: times(10, each5("m=0")...), now: times(10, each5("m=0")...)},
-		"enough power":                        {gate: evals.Gate{Detect: 0.5, RequirePower: 0.8}, base: times(10, one...), now: times(10, one...)},
+		"power for a drop of the whole mean": {gate: evals.Gate{Detect: 1, RequirePower: 0.8}, base: one[:4], now: one[:4], want: []string{
+			"power m  :0 the gate finds a drop of 1 with a probability of 0.00, less than require_power 0.8: use more runs or cases"}},
+		"power for a rise of the whole rest": {gate: evals.Gate{Detect: 1, RequirePower: 0.8, Lower: []string{"m"}}, base: zero[:4], now: zero[:4], want: []string{
+			"power m  :0 the gate finds a drop of 1 with a probability of 0.00, less than require_power 0.8: use more runs or cases"}},
+		"enough power for a drop of the whole mean": {gate: evals.Gate{Detect: 1, RequirePower: 0.8}, base: times(10, one...), now: times(10, one...)},
+		"power for a new metric": {gate: evals.Gate{Detect: 0.5, RequirePower: 0.8}, base: times(10, one...), now: times(10, each5("m=1 n=1")...), want: []string{
+			"power n  :0 no case has a score in the baseline and in the runs, so that no drop is found, require_power is 0.8: write the baseline again with --update"}},
+		"enough power": {gate: evals.Gate{Detect: 0.5, RequirePower: 0.8}, base: times(10, one...), now: times(10, one...)},
 
 		"missing case":                 {base: one, now: one[1:], want: []string{"missing  a :0 the case has no run"}},
 		"missing score":                {base: one, now: append(one[1:5:5], "a n=1"), want: []string{"missing m a f:5 1 of 1 runs of the case have no score, first run-5"}},
@@ -287,6 +294,8 @@ func TestGateErrors(t *testing.T) {
 		`unknown metric "steps": want one of ["m"]`: {Lower: []string{"steps"}},
 	} {
 		_, err := g.Evaluate(base, one)
+		fails(t, err, want)
+		_, err = g.Plan(base, 1)
 		fails(t, err, want)
 	}
 	other := *one

@@ -51,6 +51,9 @@ func (g *Gate) Plan(base *Baseline, simulations int) (*GatePlan, error) {
 		return nil, err
 	}
 	r := base.result()
+	if err := g.known(r.metrics()); err != nil {
+		return nil, err
+	}
 	names := slices.DeleteFunc(r.metrics(), func(name string) bool { return !g.includes(name) })
 	p := &GatePlan{Simulations: simulations, Metrics: map[string]metricPlan{}}
 	for _, name := range names {

@@ -37,8 +37,10 @@ type sizes struct {
 	// few to detect any possible one.
 	Detectable *float64 `json:"detectable"`
 	// Needed is the number of cases that detect the difference; nil means more than
-	// stats.MaxCases clusters.
+	// stats.MaxCases clusters, or a difference that is impossible.
 	Needed *int `json:"required"`
+	// Impossible is true if the mean of the base, a rate, cannot change by the difference.
+	Impossible bool `json:"impossible,omitempty"`
 }
 
 // Power analyzes comparisons of results such as these two; other may be nil. It returns an error
@@ -91,13 +93,19 @@ func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (n
 	}
 	largest := math.Inf(1)
 	if binary(b) && binary(o) {
-		largest = 1
+		rate := b.CaseMeans().Mean()
+		largest = max(rate, 1-rate)
 	}
 	need.Different = n.sizes(difference, square(b.CaseMeans())+square(o.CaseMeans()), largest, test)
 	if changed := discordantShare(b, o, difference); changed > 0 {
-		need.Same, err = n.paired(difference.Cases(), changed, test)
+		need.Same, err = n.paired(difference.Cases(), changed, largest, test)
 	} else if base != other {
 		need.Same, err = n.flipped(b, o, test)
+	}
+	for _, s := range []*sizes{need.Same, need.Different} {
+		if s != nil && math.Abs(n.Difference) > largest+rounding {
+			s.Needed, s.Impossible = nil, true
+		}
 	}
 	return need, err
 }
@@ -115,11 +123,11 @@ func discordantShare(base, other, difference *stats.Sample) float64 {
 	return changed / float64(difference.Cases())
 }
 
-// paired returns the sizes of McNemar's test if this share of the cases changes.
-func (n *PowerReport) paired(cases int, changed float64, test stats.Test) (*sizes, error) {
+// paired returns the sizes of McNemar's test if this share of the cases changes, up to the largest possible difference.
+func (n *PowerReport) paired(cases int, changed, largest float64, test stats.Test) (*sizes, error) {
 	s := &sizes{Cases: cases}
 	find, ok, err := stats.Changing(changed, 0).Detectable(cases, test)
-	if ok {
+	if ok && find <= largest+rounding {
 		s.Detectable = &find
 	}
 	if needed, err := stats.Changing(changed, n.Difference).CasesNeeded(test); err == nil {
@@ -132,7 +140,7 @@ func (n *PowerReport) paired(cases int, changed float64, test stats.Test) (*size
 func (n *PowerReport) flipped(base, other *stats.Sample, test stats.Test) (*sizes, error) {
 	s := &sizes{Cases: base.Cases()}
 	needed, err := test.PairedCases(base, other, n.Difference)
-	if errors.Is(err, stats.ErrTooFew) || errors.Is(err, stats.ErrImpossible) {
+	if errors.Is(err, stats.ErrTooFew) {
 		return nil, nil
 	}
 	if err == nil {
@@ -154,7 +162,7 @@ func (n *PowerReport) sizes(cases *stats.Sample, square, largest float64, test s
 	clusters := cases.Clusters()
 	variance := square * float64(clusters)
 	s := &sizes{Cases: cases.Cases()}
-	if find, err := stats.DetectableDifference(clusters, variance, test); err == nil && find <= largest {
+	if find, err := stats.DetectableDifference(clusters, variance, test); err == nil && find <= largest+rounding {
 		s.Detectable = &find
 	}
 	if needed, err := stats.CasesNeeded(n.Difference, variance, test); err == nil {

@@ -91,6 +91,28 @@ func TestNeedsFind(t *testing.T) {
 	}
 }
 
+// TestPowerOfImpossibleDifferences checks that no number of cases finds a difference that a rate cannot have.
+func TestPowerOfImpossibleDifferences(t *testing.T) {
+	before, after := []string{"a m=1", "b m=1", "c m=0", "d m=1", "e m=1"}, []string{"a m=1", "b m=0", "c m=0", "d m=1", "e m=1"}
+	for _, lines := range [][2][]string{{before, after}, {times(2, before...), times(2, before...)}} {
+		base, other := rowsOf(t, lines[0]...), rowsOf(t, lines[1]...)
+		for difference, impossible := range map[float64]bool{0.8: false, -0.81: true} {
+			n, err := base.Power(other, difference, stats.Test{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, s := range map[string]*evals.Sizes{"same": n.Metrics["m"].Same, "different": n.Metrics["m"].Different} {
+				if s.Detectable != nil && *s.Detectable > 0.8 {
+					t.Errorf("%s cases: %v are detectable, more than is possible", name, *s.Detectable)
+				}
+				if s.Impossible != impossible || (s.Needed == nil) != impossible {
+					t.Errorf("%s cases, a difference of %v: got %+v", name, difference, *s)
+				}
+			}
+		}
+	}
+}
+
 // Runs without a score are counted in both sets, and what makes no sense is refused.
 func TestNeedsErrors(t *testing.T) {
 	base, other := rowsOf(t, "a m=1", "b m=!no", "c"), rowsOf(t, "a m=0", "b n=1")
@@ -161,8 +183,8 @@ func TestNeedsOfRuns(t *testing.T) {
 	if got := need(runs(20, 10, 4), runs(20, 10, 4), 0.1); got == nil || *got.Needed != max(up, down) {
 		t.Errorf("got %v, want %d", sizes(got), max(up, down))
 	}
-	if got := need(runs(20, 10, 4), runs(20, 10, 4), 0.6); got != nil {
-		t.Errorf("got %v for an impossible difference", sizes(got))
+	if got := need(runs(20, 10, 4), runs(20, 10, 4), 0.6); got == nil || !got.Impossible || got.Detectable == nil {
+		t.Errorf("got %+v for an impossible difference", got)
 	}
 	// Three of 30 cases fail: all differences have one sign, of which P is below 0.05 for 6 cases, not for 5.
 	if got := need(runs(30, 30, 4), runs(30, 27, 4), -0.1); *got.Needed < 70 {

@@ -38,8 +38,15 @@ type SequentialChange struct {
 // case in r, in the order of the files and lines of the new runs. So new runs have to be in new files whose names sort
 // last, or at the end of a file. It returns the decision of [stats.Sequential] for each metric whose
 // scores are from 0 to 1, with the level divided by their number, and an error without such a metric. Less is
-// better for the metrics in lower.
+// better for the metrics in lower. A case without a run in one set is in no pair, also where missing scores count as
+// 0: its runs may be still to come. Sequential returns an error if cases share a cluster, because their runs may change
+// together by chance.
 func (r *Result) Sequential(other *Result, s stats.Sequential, lower ...string) (map[string]SequentialChange, error) {
+	if err := cmp.Or(r.independent(), other.independent()); err != nil {
+		return nil, err
+	}
+	hasRun := func(row *Row) bool { return !row.NoRun }
+	r, other = r.where(hasRun), other.where(hasRun)
 	by := map[string][]scorePair{}
 	for _, name := range r.metrics() {
 		if pairs := pairsOf(r, other, name); len(pairs) > 0 && fractions(r, name) && fractions(other, name) {
@@ -78,6 +85,21 @@ func (r *Result) Sequential(other *Result, s stats.Sequential, lower ...string) 
 		all[name] = c
 	}
 	return all, nil
+}
+
+// independent returns an error if two cases share a cluster.
+func (r *Result) independent() error {
+	first := map[string]string{} // case of a cluster
+	for row := range r.Rows.scan() {
+		if row.Cluster == "" {
+			continue
+		}
+		if name, ok := first[row.Cluster]; ok && name != row.Case {
+			return fmt.Errorf("sequential comparison: the cases %q and %q share the cluster %q: it needs independent cases: compare once, when all runs are there", name, row.Case, row.Cluster)
+		}
+		first[row.Cluster] = row.Case
+	}
+	return nil
 }
 
 // count sets the numbers of runs that are in no pair.

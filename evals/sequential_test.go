@@ -93,3 +93,39 @@ func TestSequentialDecision(t *testing.T) {
 	_, err = base.Sequential(base, stats.Sequential{})
 	fails(t, err, `metric "m"`, "an effect of 0")
 }
+
+// TestSequentialOfSomeCases checks that a case without a run is in no pair, also where missing scores count as 0,
+// because its run may be still to come.
+func TestSequentialOfSomeCases(t *testing.T) {
+	var before, after []string
+	for i := range 60 {
+		before = append(before, fmt.Sprintf("c%d m=1", i))
+	}
+	after = append(append(after, before[:9]...), "c9 m=0")
+	now := rowsOf(t, after...)
+	for i := 10; i < 60; i++ {
+		now.Rows.Add(&evals.Row{Case: fmt.Sprint("c", i), NoRun: true, Scores: evals.NewByName(map[string]float64{"m": 0}), Errors: evals.NewByName(map[string]string{"m": "no score"})})
+	}
+	got, err := rowsOf(t, before...).Sequential(now, stats.Sequential{Effect: 0.2})
+	if c := got["m"]; err != nil || c.Pairs != 10 || c.Decision != evals.DecisionUndecided || c.New != 0.9 || fmt.Sprint(c.Unpaired, c.Missing, c.Errors) != "{50 0} {0 0} {0 0}" {
+		t.Errorf("got %+v, %v, want 10 pairs", c, err)
+	}
+}
+
+// TestSequentialClusters checks that cases of a cluster, whose runs may change together by chance, have no decision.
+func TestSequentialClusters(t *testing.T) {
+	sets := [2]*evals.Result{rowsOf(t, "a m=0", "b m=0", "c m=0"), rowsOf(t, "a m=1", "b m=1", "c m=1")}
+	for name, c := range map[string]struct {
+		clusters [3]string
+		want     string
+	}{"alone": {clusters: [3]string{"x", "", "y"}}, "shared": {[3]string{"", "x", "x"}, `the cases "b" and "c" share the cluster "x"`}} {
+		for in := range sets {
+			sets[in].Change(func(i int, row *evals.Row) { row.Cluster = c.clusters[i] })
+			_, err := sets[0].Sequential(sets[1], stats.Sequential{Effect: 0.2})
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s in set %d: got %v, want %q", name, in, err, c.want)
+			}
+			sets[in].Change(func(_ int, row *evals.Row) { row.Cluster = "" })
+		}
+	}
+}

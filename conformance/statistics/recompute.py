@@ -641,6 +641,8 @@ EFFECT = Fraction(0.2)
 
 def sequential(base, new, lower):
     found = {}
+    if any(cases_share(rows) for rows in (base, new)):
+        return found  # an error
     for metric in metrics(base, new):
         values = [[r for r in rows if isinstance(r.get(metric), (int, Fraction))] for rows in (base, new)]
         cases = by_case(values[0])
@@ -653,6 +655,11 @@ def sequential(base, new, lower):
         if pairs and all(0 <= Fraction(r[metric]) <= 1 for rows in values for r in rows):
             found[metric] = pairs, [len(rows) - len(pairs) for rows in values]
     return {m: sequential_metric(m, *found[m], len(found), base, new, lower) for m in found}
+
+
+def cases_share(rows):
+    """Whether two cases share a cluster."""
+    return len({(r["cluster"], r["case"]) for r in rows if r.get("cluster")}) > len({r["cluster"] for r in rows if r.get("cluster")})
 
 
 def by_case(rows):
@@ -704,12 +711,16 @@ def power_metric(all_base, all_new, metric, target, alpha, wanted):
     if not base:
         return out
     d = difference(base, new)  # the test that permutes their signs is simulated
-    largest = 1 if binary(base + new) else math.inf
+    rate = mean(r[2] for r in case_means(base))
+    largest = max(rate, 1 - rate) if binary(base + new) else math.inf
     variances = [cluster_variance(case_means(s)) or 0 for s in (base, new)]
     out["different_cases"] = t_sizes(d, sum(variances), largest, target, alpha, wanted)
     changed = sum(r[2] != 0 for r in d)
     if mcnemar_valid(base, new) and changed:
-        out["same_cases"] = mcnemar_sizes(len(d), Fraction(changed, len(d)), target, alpha, wanted)
+        out["same_cases"] = mcnemar_sizes(len(d), Fraction(changed, len(d)), largest, target, alpha, wanted)
+    for sizes in out.values():
+        if sizes and abs(target) > largest + Fraction(1, 10**12):
+            sizes |= {"required": None, "impossible": True}
     return out
 
 
@@ -760,7 +771,7 @@ def required(target, variance, alpha, wanted):
     return n if n <= MOST_CASES else None
 
 
-def mcnemar_sizes(cases, share, target, alpha, wanted):
+def mcnemar_sizes(cases, share, largest, target, alpha, wanted):
     share = float(share)
 
     def found(n, d):
@@ -775,7 +786,8 @@ def mcnemar_sizes(cases, share, target, alpha, wanted):
                 low = middle
             else:
                 high = middle
-        out["detectable"] = high
+        if high <= largest:
+            out["detectable"] = high
     # The power is not monotone: the number from which on it is reached, a little above that of Connor.
     d = abs(float(target))
     changing = max(share, d)

@@ -56,7 +56,7 @@ func planned(rate, icc, difference float64) (mean, square, share float64) {
 	if difference > 0 {
 		mean = 1 - rate
 	}
-	return mean, mean*mean + icc*mean*(1-mean), 1 - math.Abs(difference)/mean
+	return mean, mean*mean + icc*mean*(1-mean), max(0, 1-math.Abs(difference)/mean) // 1−0.9 is less than 0.1
 }
 
 func checkPlan(rate, icc, difference float64) error {

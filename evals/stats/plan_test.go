@@ -167,6 +167,14 @@ func TestPlannedCases(t *testing.T) {
 			t.Errorf("icc %v: got %d cases, but P of 5 is 1/16 or more", icc, n)
 		}
 	}
+	// 1−0.9 and 1−0.8 are less than 0.1 and 0.2.
+	for _, rate := range []float64{0.1, 0.2} {
+		rise, drop := must(stats.PlannedRates(1-rate, 0.2, rate))(t), must(stats.PlannedRates(rate, 0.2, -rate))(t)
+		near(t, "shares of a rise to 1", []float64{rise.OnlyOther, rise.OnlyBase}, []float64{drop.OnlyBase, drop.OnlyOther}, 1e-12)
+		if got, want := plan(1-rate, 0.2, rate, 4, stats.Test{}), plan(rate, 0.2, -rate, 4, stats.Test{}); got != want {
+			t.Errorf("a rise of %v to 1 needs %d cases, want the %d of a drop to 0", rate, got, want)
+		}
+	}
 	if n := plan(0.5, 0.5, -0.5, 100, stats.Test{Alpha: 0.01}); n < 8 || n > 11 {
 		t.Errorf("got %d cases at the level 0.01, but P of 7 is 1/64 or more", n)
 	}

@@ -79,6 +79,7 @@ type Simulator struct {
 	residuals []float64
 	square    float64 // mean square of residuals
 	mean      float64 // expected, of the mean over cases
+	observed  float64 // mean over the cases of the base
 	spread    float64 // of all values
 }
 
@@ -108,6 +109,7 @@ func NewSimulator(base, other *Sample, runs func(name string) (base, other int))
 		s.cases = append(s.cases, simulated{base: n, other: m, mean: mean(c)})
 	}
 	s.spread = high - low
+	s.observed = total(s.cases, func(c simulated) float64 { return c.mean }) / float64(len(s.cases))
 	if s.binary {
 		s.rates(base, other)
 	} else if s.residuals = residualsOf(base, other); len(s.residuals) == 0 {
@@ -276,11 +278,18 @@ func (s *Simulator) power(t DropTest, drop float64, r Resampling, simulate bool)
 	return float64(found.Load()) / float64(draws), nil
 }
 
+// possible returns an error for a drop that neither the mean of the base nor the expected mean can have. The
+// former may be larger: a drop of more than the latter is one to 0.
 func (s *Simulator) possible(t DropTest, drop float64) error {
-	if drop >= 0 && (!s.binary || drop <= s.most(t)) {
+	largest := s.observed
+	if t.Rise {
+		largest = 1 - s.observed
+	}
+	largest = max(largest, s.most(t))
+	if drop >= 0 && (!s.binary || drop <= largest+rounding) {
 		return nil
 	}
-	return fmt.Errorf("a drop of %v of a mean of %.4g is %w: want 0 to %.4g", drop, s.mean, ErrImpossible, s.most(t))
+	return fmt.Errorf("a drop of %v of a mean of %.4g is %w: want 0 to %.4g", drop, s.observed, ErrImpossible, largest)
 }
 
 // Smallest returns the smallest drop that the test finds with this probability. ok is false if it
@@ -290,8 +299,8 @@ func (s *Simulator) Smallest(t DropTest, power float64, r Resampling) (drop floa
 	if p, err := s.Power(t, high, r); err != nil || p < power {
 		return 0, false, err
 	}
-	const digits = 9 // binary; the simulations are not more exact
-	for range digits {
+	const exact, most = 100, 30 // parts of the result, to which the simulations are not more exact, and halvings
+	for i := 0; i < most && high-low > high/exact; i++ {
 		mid := (low + high) / 2
 		p, err := s.Power(t, mid, r)
 		if err != nil {
@@ -350,9 +359,9 @@ func (s *Simulator) dropped(t DropTest, rate, drop float64) float64 {
 		return rate
 	}
 	if t.Rise {
-		return 1 - (1-rate)*(1-drop/(1-s.mean))
+		return 1 - (1-rate)*max(0, 1-drop/(1-s.mean))
 	}
-	return rate * (1 - drop/s.mean)
+	return rate * max(0, 1-drop/s.mean)
 }
 
 // normalPower returns the power for many cases: the difference is normal around the drop, and the

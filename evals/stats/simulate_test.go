@@ -150,6 +150,34 @@ func TestSimulatorOfPairs(t *testing.T) {
 	near(t, "numbers", power(x, y, 0.2), distuv.UnitNormal.CDF(0.2/math.Sqrt(2./300)-1.645), 0.06)
 }
 
+// TestSimulatorWhole: the mean that is expected is less than 1 if all runs pass, but it can drop by 1.
+func TestSimulatorWhole(t *testing.T) {
+	for n, want := range map[int]float64{4: 0, 5: 1} { // a drop of all of 5 cases has a probability of 1/32
+		s := simulator(t, 1, 1, singles(t, repeat(n, 1, 0, 0)...))
+		if got := must(s.Power(stats.DropTest{}, 1, stats.Resampling{Resamples: 2000}))(t); math.Abs(got-want) > 0.5 {
+			t.Errorf("%d cases find a drop of 1 with the probability %v, want about %v", n, got, want)
+		}
+	}
+}
+
+// TestSimulatorSpread: that cases differ much more than their runs does not change the smallest drop that is found.
+func TestSimulatorSpread(t *testing.T) {
+	smallest := func(spread float64) float64 {
+		rng := rand.New(rand.NewPCG(5, 5))
+		var values [][]float64
+		for i := range 20 {
+			m := spread * float64(i)
+			values = append(values, []float64{m + rng.NormFloat64(), m + rng.NormFloat64(), m + rng.NormFloat64()})
+		}
+		drop, ok, err := simulator(t, 3, 3, sample(t, values...)).Smallest(stats.DropTest{}, 0.8, stats.Resampling{Resamples: 200})
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		return drop
+	}
+	near(t, "smallest drop", smallest(1000), smallest(0), 0.05)
+}
+
 func TestSimulatorRefuses(t *testing.T) {
 	_, err := stats.NewSimulator(singles(t, 1), nil, runsOf(1, 0))
 	fails(t, "no run", err, `case "000" with 1 and 0 runs`)
@@ -157,9 +185,9 @@ func TestSimulatorRefuses(t *testing.T) {
 	fails(t, "one run of numbers", err, "score each case twice")
 	s := simulator(t, 1, 1, singles(t, 1, 0, 0))
 	_, err = s.Power(stats.DropTest{}, 0.9, stats.Resampling{})
-	fails(t, "impossible", err, "a drop of 0.9 of a mean of 0.375 is impossible: want 0 to 0.375")
+	fails(t, "impossible", err, "a drop of 0.9 of a mean of 0.3333 is impossible: want 0 to 0.375")
 	_, err = s.Power(stats.DropTest{Rise: true}, 0.9, stats.Resampling{})
-	fails(t, "impossible rise", err, "want 0 to 0.625")
+	fails(t, "impossible rise", err, "want 0 to 0.6667")
 	_, err = s.Power(stats.DropTest{}, 0, stats.Resampling{Resamples: -1})
 	fails(t, "resamples", err, "-1 resamples")
 }

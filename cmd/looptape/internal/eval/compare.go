@@ -33,6 +33,7 @@ compare lists a case that only one set has, and does not count it.
 until it is decided. It pairs the n-th runs of each case, in the order of their
 files and lines, so put new runs into files whose names sort last. --effect is
 the change that you plan for. With enough runs another change is found as well.
+Cases must not share a cluster.
 
 ` + evalFiles + `
 

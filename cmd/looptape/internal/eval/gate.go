@@ -165,6 +165,9 @@ func byMetric(flag string, values []string, to *map[string]float64) error {
 		if err != nil || metric == "" && number != value {
 			return fmt.Errorf("--%s %q: want a number, or METRIC=NUMBER", flag, value)
 		}
+		if _, twice := (*to)[metric]; twice {
+			return fmt.Errorf("--%s %q: another value is set: remove one of them", flag, value)
+		}
 		if *to == nil {
 			*to = map[string]float64{}
 		}
@@ -251,11 +254,11 @@ func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := w.Output(g.baseline, b.Write); err != nil {
-		return err
-	}
 	p, err := g.Plan(b, 0)
 	if err != nil {
+		return err
+	}
+	if err := w.Output(g.baseline, b.Write); err != nil {
 		return err
 	}
 	w.ResultLine(fmt.Sprintf("%s of %s: written to %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), g.baseline), true)

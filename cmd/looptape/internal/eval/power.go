@@ -182,16 +182,20 @@ func required(cases *int) string {
 // printPower prints the required cases and returns the last line.
 func printPower(w *cli.World, n *evals.PowerReport) (line string) {
 	var rows [][]string
-	add := func(metric, pairing string, cases int, detectable *float64, needed *int) {
-		rows = append(rows, []string{metric, pairing, strconv.Itoa(cases), tabular.Value(detectable), required(needed)})
+	add := func(metric, pairing string, cases int, detectable *float64, needed *int, impossible bool) {
+		number := required(needed)
+		if impossible {
+			number = "impossible"
+		}
+		rows = append(rows, []string{metric, pairing, strconv.Itoa(cases), tabular.Value(detectable), number})
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Metrics)) {
 		m := n.Metrics[name]
 		if s := m.Same; s != nil {
-			add(name, "same cases", s.Cases, s.Detectable, s.Needed)
+			add(name, "same cases", s.Cases, s.Detectable, s.Needed, s.Impossible)
 		}
 		if s := m.Different; s != nil {
-			add(name, "different cases", s.Cases, s.Detectable, s.Needed)
+			add(name, "different cases", s.Cases, s.Detectable, s.Needed, s.Impossible)
 		} else {
 			rows = append(rows, []string{name, "different cases", "-", "-", "-"})
 		}
