@@ -171,6 +171,9 @@ func TestSearch(t *testing.T) {
 	}
 	sorted := tools(t, &general.Config{Dir: folder(t, map[string]string{"a/b": "", "a.txt": ""})}) // by path: "." comes before "/"
 	check(t, sorted, row{"glob", args{"pattern": "**"}, "a.txt\na/b\n"})
+	spaced := tools(t, &general.Config{Dir: folder(t, map[string]string{"crlf": "\t a \r\nend\r\n", "1/2/3/4/5/f": ""})}) // only the end of a line is removed
+	check(t, spaced, row{"grep", args{"pattern": "a"}, "crlf:1: \t a \n"}, row{"grep", args{"pattern": "end$"}, "crlf:2: end\n"},
+		row{"tree", args{"max_depth": 5, "path": "1"}, "1/\n  2/\n    3/\n      4/\n        5/\n          f\n"})
 	made := tools(t, &general.Config{Dir: folder(t, files)})
 	check(
 		t, made,
@@ -179,6 +182,7 @@ func TestSearch(t *testing.T) {
 		row{"grep", args{"pattern": "two", "include": "src/*.go"}, "src/b.go:1: package two\n"},
 		row{"grep", args{"pattern": "^two", "ignore_case": true, "path": "a.txt"}, "a.txt:2: Two\n"},
 		row{"grep", args{"pattern": "two", "path": "src/deep"}, "src/deep/er/est/c.go:1: two\n"},
+		row{"grep", args{"pattern": "two", "include": "b.*", "path": "src"}, "src/b.go:1: package two\n"},
 		row{"grep", args{"pattern": "none"}, `No line matches "none".`},
 		row{"grep", args{"pattern": "("}, "~Error: the pattern is not a regular expression: "},
 		row{"grep", args{"pattern": "hit"}, "~many:150: hit\nmore:1: hit\n"},
@@ -190,6 +194,9 @@ func TestSearch(t *testing.T) {
 		row{"glob", args{"pattern": "*.go"}, "src/b.go\nsrc/deep/er/est/c.go\n"},
 		row{"glob", args{"pattern": "src/?.txt"}, "src/x.txt\n"},
 		row{"glob", args{"pattern": "?.txt", "path": "src"}, "src/x.txt\n"},
+		row{"glob", args{"pattern": "src/x?.txt"}, `No file matches "src/x?.txt".`},
+		row{"glob", args{"pattern": "src/**/*.go"}, "src/b.go\nsrc/deep/er/est/c.go\n"},
+		row{"glob", args{"pattern": "src/**"}, "src/b.go\nsrc/deep/er/est/c.go\nsrc/x.txt\n"},
 		row{"glob", args{"pattern": "?.md"}, `No file matches "?.md".`},
 		row{"glob", args{"pattern": "deep/**/*.go", "path": "src"}, "src/deep/er/est/c.go\n"},
 		row{"glob", args{"pattern": "*.txt", "path": "a.txt"}, `Error: "a.txt" is a file, not a folder`},
@@ -299,6 +306,7 @@ func TestText(t *testing.T) {
 	long := strings.Join(lines, "")
 	t.Setenv("PATH", "")
 	made := tools(t, &general.Config{Dir: folder(t, map[string]string{
+		"lower": "a\n", "upper": "A\n", "line": "a\n\n", "ends": "first\n" + long + "last\n", "longer": strings.Repeat(long, 20),
 		"long": long, "changed": strings.Replace(long, "line 12\n", "line twelve\n", 1), "empty": "", "open": "a\nb", "bin": "\x00", "large": strings.Repeat("x", 5<<20), "dir/": "",
 	})})
 	check(
@@ -307,6 +315,8 @@ func TestText(t *testing.T) {
 		row{"tail", args{"path": "long"}, strings.Join(lines[15:], "")},
 		row{"head", args{"path": "long", "lines": 3}, strings.Join(lines[:3], "")},
 		row{"tail", args{"path": "long", "lines": 0}, lines[24]},
+		row{"tail", args{"path": "long", "lines": 24}, strings.Join(lines[1:], "")},
+		row{"head", args{"path": "longer", "lines": 475}, strings.Repeat(long, 19)},
 		row{"tail", args{"path": "open", "lines": 1}, "b"},
 		row{"head", args{"path": "long", "lines": 0}, lines[0]},
 		row{"head", args{"path": "empty"}, `"empty" is empty.`},
@@ -316,6 +326,9 @@ func TestText(t *testing.T) {
 		row{"head", args{"path": "bin"}, `Error: "bin" is not text`},
 		row{"tail", args{"path": "large"}, `Error: "large" has more than 4194304 bytes`},
 		row{"diff", args{"a": "long", "b": "long"}, `"long" and "long" are equal.`},
+		row{"diff", args{"a": "lower", "b": "upper"}, "diff lower upper\n--- lower\n+++ upper\n@@ -1,1 +1,1 @@\n-a\n+A\n"},
+		row{"diff", args{"a": "lower", "b": "line"}, "diff lower line\n--- lower\n+++ line\n@@ -1,1 +1,2 @@\n a\n+\n"},
+		row{"diff", args{"a": "long", "b": "ends"}, "diff long ends\n--- long\n+++ ends\n@@ -1,3 +1,4 @@\n+first\n line 0\n line 1\n line 2\n@@ -23,3 +24,4 @@\n line 22\n line 23\n line 24\n+last\n"},
 		row{"diff", args{"a": "long", "b": "none"}, `Error: there is no "none"`},
 		row{"diff", args{"a": "none", "b": "long"}, `Error: there is no "none"`},
 		row{"diff", args{"a": "bin", "b": "long"}, `Error: "bin" is not text`},
@@ -415,7 +428,7 @@ func (d double) RoundTrip(r *http.Request) (*http.Response, error) { return d(r)
 func response(r *http.Request, status int, kind, body string, headers ...string) *http.Response {
 	h := http.Header{"Content-Type": {kind}}
 	for i := 0; i < len(headers); i += 2 {
-		h.Set(headers[i], headers[i+1])
+		h.Add(headers[i], headers[i+1])
 	}
 	return &http.Response{Status: fmt.Sprint(status, " ", http.StatusText(status)), StatusCode: status, Proto: "HTTP/1.1", Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r}
 }
@@ -445,7 +458,9 @@ func TestWeb(t *testing.T) {
 		case "/none":
 			return response(r, 404, "text/plain", "not here"), nil
 		case "/image":
-			return response(r, 200, "image/png", "\x89PNG\x00"), nil
+			return response(r, 200, "image/png; q=1", "\x89PNG\x00"), nil
+		case "/data":
+			return response(r, 200, "application/json", " {\"a\": \"<b>\"}\n", "A", "1", "A", "2"), nil
 		case "/long":
 			return response(r, 200, "text/plain", "x"+strings.Repeat("é", 200_000)), nil
 		case "/refused":
@@ -467,13 +482,15 @@ func TestWeb(t *testing.T) {
 		row{"fetch", args{"url": "http://example.org/round"}, "~more than 10 redirects"},
 		row{"curl", args{"url": "http://example.org/a", "method": "post", "headers": args{"X-A": "b"}, "body": "c"}, "HTTP/1.1 200 OK\nA: 1\nB: 2\nContent-Type: text/plain\n\nok"},
 		row{"curl", args{"url": "http://example.org/page"}, "~\n\n<html><head><title>T</title><script>var x</script>"}, // the body as it is
-		row{"curl", args{"url": "http://example.org/image"}, "HTTP/1.1 200 OK\nContent-Type: image/png\n\n[binary: 5 bytes]"},
+		row{"curl", args{"url": "http://example.org/image"}, "HTTP/1.1 200 OK\nContent-Type: image/png; q=1\n\n[binary: 5 bytes]"},
+		row{"fetch", args{"url": "http://example.org/data"}, "GET http://example.org/data 200 OK\n {\"a\": \"<b>\"}\n"},
+		row{"curl", args{"url": "http://example.org/data"}, "HTTP/1.1 200 OK\nA: 1\nA: 2\nContent-Type: application/json\n\n {\"a\": \"<b>\"}\n"},
 	)
 	page := call(t, made, "fetch", args{"url": "http://example.org/page"})
 	if !strings.Contains(page, "Some & words") || strings.ContainsAny(page, "<>{}") || strings.Contains(page, "var x") {
 		t.Errorf("got %q", page)
 	}
-	if !slices.Contains(asked, "POST http://example.org/a bc") || slices.ContainsFunc(asked, func(s string) bool { return strings.Contains(s, "elsewhere") || strings.Contains(s, "127.0.0.1") }) {
+	if asked[0] != "GET http://example.org/page " || !slices.Contains(asked, "POST http://example.org/a bc") || slices.ContainsFunc(asked, func(s string) bool { return strings.Contains(s, "elsewhere") || strings.Contains(s, "127.0.0.1") }) {
 		t.Errorf("asked %q", asked)
 	}
 	asked = nil
