@@ -50,11 +50,11 @@ func TestBackends(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			must(t, b.Write("/notes/a.md", "one\n"))
 			must(t, b.Write("notes/b.md", ""))
-			must(t, b.Write("notes/b.md", "two"))
+			must(t, b.Write("notes/b.md", "zwö"))
 			must(t, b.Mkdir("notes/deep/er/"))
 			must(t, b.Mkdir("notes"))
 			must(t, b.Edit("./notes//a.md", upper))
-			for path, want := range map[string]string{"notes/a.md": "ONE\n", "/notes/b.md": "two"} {
+			for path, want := range map[string]string{"notes/a.md": "ONE\n", "/notes/b.md": "zwö"} {
 				if got, err := b.Read(path); got != want || err != nil {
 					t.Errorf("%s: got %q, %v, want %q", path, got, err, want)
 				}
@@ -63,7 +63,7 @@ func TestBackends(t *testing.T) {
 				"":              {{Name: "notes", Dir: true}},
 				"/":             {{Name: "notes", Dir: true}},
 				".":             {{Name: "notes", Dir: true}},
-				"/notes":        {{Name: "a.md", Size: 4}, {Name: "b.md", Size: 3}, {Name: "deep", Dir: true}},
+				"/notes":        {{Name: "a.md", Size: 4}, {Name: "b.md", Size: 4}, {Name: "deep", Dir: true}},
 				"notes/deep/":   {{Name: "er", Dir: true}},
 				"notes/deep/er": nil,
 			} {
@@ -71,6 +71,11 @@ func TestBackends(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
 					t.Errorf("%q: %v (-want +got):\n%s", dir, err, diff)
 				}
+			}
+			large := strings.Repeat("line\n", 10_000)
+			must(t, b.Write("notes/b.md", large))
+			if got, err := b.Read("notes/b.md"); got != large || err != nil {
+				t.Errorf("a large file: got %d bytes, %v, want %d", len(got), err, len(large))
 			}
 		})
 	}

@@ -41,6 +41,12 @@ func TestFileTools(t *testing.T) {
 		{"read_file", `{"path":"lines","limit":4}`, "1\n2\n3\n4"},
 		{"read_file", `{"path":"lines","limit":3}`, "1\n2\n3\n(lines 1 to 3 of 4)"},
 		{"read_file", `{"path":"lines","offset":4}`, `! "lines" has 4 lines, and 4 were to be left out; take a smaller offset`},
+		{"write_file", `{"path":"t","content":"é é é\n2\n"}`, `wrote 11 bytes to "t"`},
+		{"read_file", `{"path":"t","offset":1}`, "2\n(lines 2 to 2 of 2)"},
+		{"edit_file", `{"path":"t","old_string":"é","new_string":"e","replace_all":true}`, `replaced 3 in "t"`},
+		{"read_file", `{"path":"t"}`, "e e e\n2\n"},
+		{"write_file", `{"path":"long","content":"` + strings.Repeat(`x\n`, 2001) + `"}`, `wrote 4002 bytes to "long"`},
+		{"read_file", `{"path":"long"}`, strings.Repeat("x\n", 2000) + "(lines 1 to 2000 of 2001)"},
 	}
 	var turns []string
 	var want []string

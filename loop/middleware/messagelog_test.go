@@ -60,6 +60,7 @@ func TestLogMessages(t *testing.T) {
 		}}
 	}}
 	in := loop.Continue([]llm.Message{llm.User("before"), llm.Assistant(llm.Text{Text: "old"})}, llm.User("one"), llm.User("two"))
+	in.Messages[3].Opaque = json.RawMessage(`{"n":1}`)
 	cfg := loop.Config{
 		Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{log, more, middleware.KeepLast(2, 4)}, MaxSteps: 4, CheckLimitBeforeStep: true, OnStepLimit: loop.StepLimitForceFinal,
 		OneMessagePerResult: true, DuplicateStep: loop.DuplicateSkip,
@@ -72,6 +73,9 @@ func TestLogMessages(t *testing.T) {
 	want := []string{"user one", "user two", "assistant part", "user more", "assistant aa", "tool A", "tool A", "assistant aa", "tool " + note, "tool " + note}
 	if diff := cmp.Diff(want, short(got)); diff != "" {
 		t.Errorf("logged (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(in.Messages[2:], got[:2]); diff != "" {
+		t.Errorf("the logged input (-want +got):\n%s", diff)
 	}
 	got, onward = nil, 1
 	cfg.MaxSteps = 1
@@ -137,10 +141,20 @@ func TestJSONLog(t *testing.T) {
 		})
 	}
 	all.Wait()
+	answer := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "<&>"}, llm.ToolCall{ID: "c", Name: "a", Arguments: "{}"}}, Opaque: json.RawMessage(`{"n":1.0}`)}
+	if err := errors.Join(second.Log(answer), second.Log(llm.User("x"))); err != nil {
+		t.Error(err)
+	}
 	for _, l := range []*middleware.JSONLog{l, second, third} {
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+	wantLines := `{"role":"assistant","parts":[{"type":"text","text":"<&>"},{"type":"tool_call","id":"c","name":"a","arguments":"{}"}],"opaque":{"n":1.0}}
+{"role":"user","parts":[{"type":"text","text":"x"}]}
+`
+	if data, err := os.ReadFile(second.Name()); err != nil || string(data) != wantLines {
+		t.Errorf("the second log has %s%v, want %s", data, err, wantLines)
 	}
 	data, err := os.ReadFile(l.Name())
 	if err != nil {

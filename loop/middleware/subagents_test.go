@@ -41,9 +41,10 @@ func TestSubAgents(t *testing.T) {
 	}
 	task := func(name string) string { return args(t, "description", "read it", "subagent_type", name) }
 	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{p}, Clock: clock}, loop.Prompt("go"),
-		calling("task", task("reader"), "task", task("broken"), "task", task("silent"), "task", task("nobody")), text("done"))
+		calling("task", task("reader"), "task", task("broken"), "task", task("silent"), "task", task("nobody"), "task", task("")), text("done"))
 	want := []string{
 		"it says A", "! the agent failed: loop: step 0: boom", "! the agent ended without a text", "! there is no agent \"nobody\"; the agents are reader, broken, silent",
+		"! there is no agent \"\"; the agents are reader, broken, silent",
 	}
 	if diff := cmp.Diff(want, o.results()); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)

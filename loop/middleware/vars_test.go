@@ -55,7 +55,8 @@ func TestVariables(t *testing.T) {
 	for seed, waits := range [][]int{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}} {
 		clock := fake.NewClock()
 		clock.Seed = uint64(seed) // determines which tool ends first
-		vars := middleware.NewVars(map[string]any{"count": 10, "kept": true})
+		given := map[string]any{"count": 10, "kept": true}
+		vars := middleware.NewVars(given)
 		write := inTool("write", clock, func(s *middleware.Vars, id string) string {
 			before, _ := word.Get(s)
 			word.Set(s, before+id)
@@ -86,6 +87,9 @@ func TestVariables(t *testing.T) {
 		}
 		if diff := cmp.Diff(map[string]any{"name": "c3c1", "count": 14, "kept": true}, vars.Values()); diff != "" {
 			t.Errorf("waits %v: values (-want +got):\n%s", waits, diff)
+		}
+		if diff := cmp.Diff(map[string]any{"count": 10, "kept": true}, given); diff != "" {
+			t.Errorf("waits %v: the caller's values (-want +got):\n%s", waits, diff)
 		}
 		if diff := cmp.Diff([]string{`0 {"count":13,"name":"c3"}`, `1 {"count":14,"name":"c3c1"}`}, customs(mem.Events(), "variables")); diff != "" {
 			t.Errorf("waits %v: events (-want +got):\n%s", waits, diff)

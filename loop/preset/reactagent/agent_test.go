@@ -18,6 +18,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/reactagent"
+	"github.com/looptape/looptape/loop/store"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -284,8 +285,10 @@ func TestThreads(t *testing.T) {
 		second, last []string // requests
 	}{
 		{&reactagent.Memory{}, "t", "t", stored, append(slices.Clip(stored), "assistant: y", "user: three")},
-		{&reactagent.Memory{}, "t", "u", []string{"user: two"}, []string{"user: two", "assistant: y", "user: three"}},
+		{&reactagent.Memory{}, "t", "tu", []string{"user: two"}, []string{"user: two", "assistant: y", "user: three"}},
 		{&reactagent.Memory{}, "", "", []string{"user: two"}, []string{"user: three"}},
+		{&reactagent.Memory{Store: &store.Memory{}}, "t", "t", stored, append(slices.Clip(stored), "assistant: y", "user: three")},
+		{&reactagent.Memory{Store: &store.Memory{}}, "t", "tu", []string{"user: two"}, []string{"user: two", "assistant: y", "user: three"}},
 		{nil, "t", "t", []string{"user: two"}, []string{"user: three"}},
 	} {
 		b := newBench(t, calling("a", "{}"), text("x"), text("y"), text("z"))

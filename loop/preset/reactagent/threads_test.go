@@ -78,7 +78,7 @@ func TestCheckpointer(t *testing.T) {
 		if diff := cmp.Diff([]string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two", "assistant: y"}, short(c.threads["t"])); diff != "" {
 			t.Errorf("%s: saved again (-want +got):\n%s", name, diff)
 		}
-		if b = run("u", "three", text("z")); len(b.asked(0)) != 1 {
+		if b = run("tu", "three", text("z")); len(b.asked(0)) != 1 {
 			t.Errorf("%s: another thread has %q", name, b.asked(0))
 		}
 		run("", "four", text("z"))
@@ -121,8 +121,27 @@ func fileMemory(dir string) *reactagent.Memory {
 // processDir names the folder for the other process of TestThreadInAnotherProcess.
 const processDir = "LOOPTAPE_TEST_THREADS"
 
+// eachMember returns messages in which each member of a message and of its parts is set.
+func eachMember() []llm.Message {
+	opaque := json.RawMessage(`{"signature":"<&>"}`)
+	media := []llm.Part{
+		llm.Media{MediaType: "image/png", Name: "a<b.png", Data: []byte{0, 255}, Opaque: opaque},
+		llm.Media{MediaType: "image/png", URL: "https://example.com/?a&b"},
+		llm.Media{MediaType: "image/png", Digest: "sha256:00", Size: 7},
+	}
+	answer := llm.Assistant(
+		llm.Reasoning{Text: "hm <é\u2028>", Opaque: opaque}, llm.Text{Text: "é\x00\n", Refusal: true, Opaque: opaque},
+		llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"n": 1.0`, IDGenerated: true, ProviderID: "p", Opaque: opaque},
+		llm.ToolCall{ID: "c2", Name: "b", Arguments: "{}", ProviderExecuted: true},
+		llm.Unknown{Kind: "new", Raw: json.RawMessage(`{"type":"new","n":1.0}`)},
+	)
+	answer.Opaque = opaque
+	result := llm.ToolResult{ID: "c1", Name: "a", Content: append(media, llm.Text{Text: "A"}), IsError: true, Opaque: opaque}
+	return []llm.Message{{Role: llm.RoleUser, Parts: media}, answer, llm.ToolResults(result)}
+}
+
 // RA-85: a thread that a checkpointer wrote in another process continues as one in memory does,
-// with its calls and the data of the provider.
+// with its calls and the data of the provider. Each member of a message is kept as it is.
 func TestThreadInAnotherProcess(t *testing.T) {
 	opaque := json.RawMessage(`{"signature":"<abc==>&"}`) // HTML escaping would change it
 	responses := []fake.Response{
@@ -146,6 +165,11 @@ func TestThreadInAnotherProcess(t *testing.T) {
 	if dir := os.Getenv(processDir); dir != "" {
 		run(first, fileMemory(dir), "t", "first")
 		run(first, onDisk(dir), "t", "first")
+		for _, memory := range []*reactagent.Memory{fileMemory(dir), onDisk(dir)} {
+			if err := memory.Save(t.Context(), "each", eachMember()); err != nil {
+				t.Fatal(err)
+			}
+		}
 		return
 	}
 	dir := t.TempDir()
@@ -163,6 +187,10 @@ func TestThreadInAnotherProcess(t *testing.T) {
 	}
 	want := next(inMemory)
 	for name, memory := range map[string]*reactagent.Memory{"a file": fileMemory(dir), "a store": onDisk(dir)} {
+		kept, err := memory.Load(t.Context(), "each")
+		if diff := cmp.Diff(eachMember(), kept); diff != "" || err != nil {
+			t.Errorf("each member (-saved +from %s):\n%s%v", name, diff, err)
+		}
 		got := next(memory)
 		if diff := cmp.Diff(want, got); diff != "" || len(got) != 5 {
 			t.Errorf("the request of the next run (-in memory +from %s):\n%s", name, diff)
@@ -171,7 +199,7 @@ func TestThreadInAnotherProcess(t *testing.T) {
 			t.Errorf("%s: the data of the provider is missing: %s", name, line)
 		}
 		other := fake.NewModel(text("three"))
-		if run(other, memory, "another thread", "third"); len(other.RecordedRequests()[0].Request.Messages) != 1 {
+		if run(other, memory, "t2", "third"); len(other.RecordedRequests()[0].Request.Messages) != 1 {
 			t.Errorf("%s: another thread begins with messages: %+v", name, other.RecordedRequests()[0].Request.Messages)
 		}
 	}
