@@ -459,6 +459,8 @@ func TestWeb(t *testing.T) {
 			return response(r, 404, "text/plain", "not here"), nil
 		case "/image":
 			return response(r, 200, "image/png; q=1", "\x89PNG\x00"), nil
+		case "/large":
+			return response(r, 200, "image/png", "\x89PNG\x00"+strings.Repeat("x", 300_000)), nil
 		case "/data":
 			return response(r, 200, "application/json", " {\"a\": \"<b>\"}\n", "A", "1", "A", "2"), nil
 		case "/long":
@@ -483,6 +485,8 @@ func TestWeb(t *testing.T) {
 		row{"curl", args{"url": "http://example.org/a", "method": "post", "headers": args{"X-A": "b"}, "body": "c"}, "HTTP/1.1 200 OK\nA: 1\nB: 2\nContent-Type: text/plain\n\nok"},
 		row{"curl", args{"url": "http://example.org/page"}, "~\n\n<html><head><title>T</title><script>var x</script>"}, // the body as it is
 		row{"curl", args{"url": "http://example.org/image"}, "HTTP/1.1 200 OK\nContent-Type: image/png; q=1\n\n[binary: 5 bytes]"},
+		row{"fetch", args{"url": "http://example.org/large"}, "GET http://example.org/large 200 OK\n[binary: image/png, 300005 bytes]"},
+		row{"curl", args{"url": "http://example.org/large"}, "HTTP/1.1 200 OK\nContent-Type: image/png\n\n[binary: 300005 bytes]"},
 		row{"fetch", args{"url": "http://example.org/data"}, "GET http://example.org/data 200 OK\n {\"a\": \"<b>\"}\n"},
 		row{"curl", args{"url": "http://example.org/data"}, "HTTP/1.1 200 OK\nA: 1\nA: 2\nContent-Type: application/json\n\n {\"a\": \"<b>\"}\n"},
 	)

@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -112,6 +113,30 @@ func TestSubAgentsWithoutFinalText(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, o.results()); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
+// RA-54: the end of the caller's run ends the run of the agent.
+func TestSubAgentCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	end := loop.Tool{Name: "end", Run: func(context.Context, loop.Call) (loop.Output, error) {
+		cancel()
+		return loop.TextOutput("ended"), nil
+	}}
+	clock := fake.NewClock()
+	m := &fake.Model{Responses: []fake.Response{calling("end", "{}"), text("never")}, Clock: clock}
+	a, err := loop.New(m, &loop.Config{Clock: clock, Tools: []loop.Tool{end}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := middleware.SubAgents(middleware.SubAgent{Name: "s", Agent: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := play(ctx, t, loop.Config{Middleware: []loop.Middleware{p}, Clock: clock}, loop.Prompt("go"), calling("task", args(t, "description", "do", "subagent_type", "s")), text("never"))
+	if n := len(m.RecordedRequests()); n != 1 || !errors.Is(o.err, context.Canceled) {
+		t.Errorf("the agent made %d requests, want 1; the run ended with %v", n, o.err)
 	}
 }
 

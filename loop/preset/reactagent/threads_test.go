@@ -93,6 +93,32 @@ func TestCheckpointer(t *testing.T) {
 	}
 }
 
+// RA-84: the functions get the context of the run. A Store is used in place of them.
+func TestCheckpointerOrStore(t *testing.T) {
+	type key struct{}
+	var got []any
+	memory := &reactagent.Memory{
+		LoadFunc: func(ctx context.Context, _ string) ([]llm.Message, error) {
+			got = append(got, "load", ctx.Value(key{}))
+			return nil, nil
+		},
+		SaveFunc: func(ctx context.Context, _ string, _ []llm.Message) error {
+			got = append(got, "save", ctx.Value(key{}))
+			return nil
+		},
+	}
+	for range 2 {
+		a := newBench(t, text("x")).agent(reactagent.Config{Memory: memory})
+		if !a.Run(context.WithValue(t.Context(), key{}, "c"), []llm.Message{llm.User("go")}, "t", nil) {
+			t.Error("the run failed")
+		}
+		memory.Store = &store.Memory{}
+	}
+	if diff := cmp.Diff([]any{"load", "c", "save", "c"}, got); diff != "" {
+		t.Errorf("calls of the functions (-want +got):\n%s", diff)
+	}
+}
+
 // fileMemory stores each thread as a file of JSON.
 func fileMemory(dir string) *reactagent.Memory {
 	path := func(thread string) string { return filepath.Join(dir, thread+".json") }
