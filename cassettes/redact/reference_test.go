@@ -20,7 +20,7 @@ func TestOrdinaryTextsStay(t *testing.T) {
 		`headers = {"Authorization": "Bearer {}".format(token)}; h["Authorization"] = "Bearer %s" % token`, `password: "********", secret: "...", api_key: "xxxx"`,
 		"secret = process.env.OAUTH2_CLIENT_SECRET; f(api_key=settings.KEY2, password=self.db1.password)\npassword = self._decode_base64(arg), csrf_token = hashlib.sha256(x), password = var.db_password2, pw = pw1[:-1], id_token = google.oauth2.id_token(",
 		`{"errors":{"password":["is too short (minimum is 8 characters)"],"api_key":"You can find your API key in the settings.","secret":"This field may not be blank."}}`,
-		`{"PWD":"C:\\Users\\ann1","OLDPWD":"app2x1","pwd":"D:/work/a1b2"}`, "PWD=C:\\Users\\ann1\\src",
+		`{"PWD":"C:\\Users\\ann1","OLDPWD":"app2x1","pwd":"D:/code/a1b2"}`, "PWD=C:\\Users\\ann1\\src",
 		`{"private_key":"ed25519","encryption_key":"AES256","hmac_key":"sha256","host_key":"ecdsa-sha2-nistp256"}`, "--default-auth=caching_sha2_password",
 		"ssl_key: certs/server1.key, tls_key: tls1.pem\naz login -p cert1.pem --tenant t, 7z a -ppassword test1.7z",
 		`{"secretArn":"arn:aws:secretsmanager:us-east-1:123456789012:secret:db1-AbCdEf","SECRET":"arn:aws:iam::123456789012:role/r1"}`, "--secret-id arn:aws:secretsmanager:us-east-1:123456789012:secret:db1-AbCdEf",
