@@ -35,9 +35,13 @@ var (
 // isInPublicBlock reports whether text ends within a block of PEM that is not a private key.
 func isInPublicBlock(text string) bool {
 	text = text[max(0, len(text)-maxBlock):]
-	_, block, found := cutLast(text, "-----BEGIN ")
-	label, data, closed := strings.Cut(block, "-----")
-	return found && closed && slices.ContainsFunc(publicBlocks, func(name string) bool { return strings.HasPrefix(label, name) }) &&
+	const begin = "-----BEGIN "
+	at := strings.LastIndex(text, begin)
+	if at < 0 {
+		return false
+	}
+	label, data, closed := strings.Cut(text[at+len(begin):], "-----")
+	return closed && slices.ContainsFunc(publicBlocks, func(name string) bool { return strings.HasPrefix(label, name) }) &&
 		!strings.ContainsAny(pgpHeader.ReplaceAllString(data, ""), "-:{}()<>")
 }
 
@@ -47,14 +51,6 @@ var (
 	publicBlocks = []string{"CERTIFICATE", "PUBLIC KEY", "RSA PUBLIC KEY", "PGP PUBLIC KEY", "PGP SIGNATURE", "PGP MESSAGE", "SSH SIGNATURE", "X509 CRL", "DH PARAMETERS", "NEW CERTIFICATE REQUEST"}
 	pgpHeader    = regexp.MustCompile(`(?m)^(?:Version|Comment|Hash): .*$`)
 )
-
-// cutLast is [strings.Cut] for the last separator.
-func cutLast(text, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(text, sep); i >= 0 {
-		return text[:i], text[i+len(sep):], true
-	}
-	return text, "", false
-}
 
 // isIdentifier reports whether a word consists mostly of words in the case of identifiers.
 func isIdentifier(word string) bool {

@@ -136,12 +136,8 @@ read.`,
 // rejectUnused returns an error for a flag that would be ignored.
 func (g *gateFlags) rejectUnused(c *cobra.Command, args []string) error {
 	const simulated, updated = "with --simulate, which needs the baseline only: remove it", "with --update, which evaluates no gate: remove one of them"
-	suite := false
-	if len(args) == 1 {
-		text, err := readSuite(args[0])
-		suite = text != nil || err != nil
-	}
-	if g.simulate && !suite && len(args) > 0 {
+	withoutSuite := g.simulate && !(len(args) == 1 && isSuite(args[0]))
+	if withoutSuite && len(args) > 0 {
 		return cli.UsageError(c, "--simulate needs the baseline only: remove the files, or name one suite")
 	}
 	if format := c.Flags().Lookup("format").Value.String(); g.simulate && format != "table" && format != "json" {
@@ -150,7 +146,7 @@ func (g *gateFlags) rejectUnused(c *cobra.Command, args []string) error {
 	return rejectUnused(c,
 		unused{g.simulate, "with --simulate: remove one of them", []string{"update", "junit", "markdown", "must-pass", "require-power"}},
 		unused{g.simulate, simulated, []string{"tag"}},
-		unused{g.simulate && !suite, simulated, rowFlagNames()},
+		unused{withoutSuite, simulated, rowFlagNames()},
 		unused{g.update, updated, []string{"format", "junit", "markdown", "min", "detect", "require-power"}})
 }
 

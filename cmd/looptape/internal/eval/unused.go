@@ -1,7 +1,10 @@
 package eval
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 )
@@ -25,20 +28,24 @@ func rejectUnused(c *cobra.Command, list ...unused) error {
 	return nil
 }
 
-// rowFlagNames are the flags of rowFlags and setFlags that a command has.
-func rowFlagNames() []string {
-	return []string{"case", "epoch", "cluster", "score", "base-score", "new-score", "dataset", "missing-as-zero", "tag", "allow-programs", "program-env"}
+// rowFlagNames returns the names of the flags of setFlags, which has those of rowFlags.
+func rowFlagNames() (names []string) {
+	c := new(cobra.Command)
+	new(setFlags).of(c)
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
 }
 
 // rejectPrograms returns an error for flags for programs of a suite if there is no suite.
 func rejectPrograms(c *cobra.Command, names ...string) error {
-	suite := false
-	for _, name := range names {
-		text, err := readSuite(name)
-		suite = suite || text != nil || err != nil // which reading the set reports
+	if !c.Flags().Changed("allow-programs") {
+		return rejectUnused(c, unused{true, "without --allow-programs: add it, or remove the flag", []string{"program-env"}})
 	}
-	allow := c.Flags().Changed("allow-programs")
-	return rejectUnused(c,
-		unused{!allow, "without --allow-programs: add it, or remove the flag", []string{"program-env"}},
-		unused{!suite, "without a suite file: name one, or remove the flag", []string{"allow-programs"}})
+	return rejectUnused(c, unused{!slices.ContainsFunc(names, isSuite), "without a suite file: name one, or remove the flag", []string{"allow-programs"}})
+}
+
+// isSuite reports whether a file is a suite, or cannot be read as one, which reading the set reports.
+func isSuite(name string) bool {
+	text, err := readSuite(name)
+	return text != nil || err != nil
 }
