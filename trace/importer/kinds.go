@@ -54,7 +54,7 @@ func (k *kinds) isKnown(u llm.Unknown, kind string) bool {
 }
 
 // aboutMedia are members next to the content of media.
-var aboutMedia = set("image_url", "input_audio", "document_url", "file", "detail", "format", "modality", "source_type", "mime_type", "media_type")
+var aboutMedia = tree.Set("image_url", "input_audio", "document_url", "file", "detail", "format", "modality", "source_type", "mime_type", "media_type")
 
 // addMedia adds what the other members of media have in another form than their format: all members of media without
 // content, such as a reference to a file, else those next to the content.
@@ -145,17 +145,17 @@ var codecs = []string{"", "chat:", "responses:"}
 // references of the providers' APIs, of the AI SDK (packages/ai/src/ui/ui-messages.ts) and of Inspect
 // (inspect_ai.model). They are media, sources, and what the provider does itself.
 var readers = map[string]map[string]bool{
-	"":               set(append(append(anthropicKinds, responsesKinds...), chatKinds...)...),
-	"responses:":     set(append(anthropicKinds, responsesKinds...)...),
-	"chat:":          set(chatKinds...),
-	"openai.":        set(append([]string{"message.audio", "search_result", "redacted_thinking"}, chatKinds...)...),
-	"ai-sdk.":        set("file-id", "image-file-id", "reasoning-file", "source", "source-url", "source-document", "custom", "tool-approval-request", "tool-approval-response"),
-	"gemini.":        set("inline_data", "file_data", "executable_code", "code_execution_result", "tool_response"),
-	"converse.":      set("guardContent", "cachePoint", "searchResult", "toolResult"), // the last of a tool that the provider runs
-	"inspect.":       set("tool_use", "data"),                                         // of the provider
-	"otel.":          set("blob", "uri", "server_tool_call", "server_tool_call_response"),
-	"openinference.": set(),
-	"tau2.":          set("user_tool_call", "user_tool_result"), // of a simulated user
+	"":               tree.Set(append(append(anthropicKinds, responsesKinds...), chatKinds...)...),
+	"responses:":     tree.Set(append(anthropicKinds, responsesKinds...)...),
+	"chat:":          tree.Set(chatKinds...),
+	"openai.":        tree.Set(append([]string{"message.audio", "search_result", "redacted_thinking"}, chatKinds...)...),
+	"ai-sdk.":        tree.Set("file-id", "image-file-id", "reasoning-file", "source", "source-url", "source-document", "custom", "tool-approval-request", "tool-approval-response"),
+	"gemini.":        tree.Set("inline_data", "file_data", "executable_code", "code_execution_result", "tool_response"),
+	"converse.":      tree.Set("guardContent", "cachePoint", "searchResult", "toolResult"), // the last of a tool that the provider runs
+	"inspect.":       tree.Set("tool_use", "data"),                                         // of the provider
+	"otel.":          tree.Set("blob", "uri", "server_tool_call", "server_tool_call_response"),
+	"openinference.": tree.Set(),
+	"tau2.":          tree.Set("user_tool_call", "user_tool_result"), // of a simulated user
 }
 
 var (
@@ -173,7 +173,7 @@ var (
 )
 
 // mediaKinds are known to each reader, because they hold no text of the model and no call.
-var mediaKinds = set(
+var mediaKinds = tree.Set(
 	"image", "image_url", "input_image", "audio", "audio_url", "input_audio", "output_audio", "video", "video_url",
 	"file", "input_file", "document", "document_url", "media", // document_url is of Mistral
 )
@@ -199,7 +199,7 @@ func isEmptyPart(part json.RawMessage) bool {
 // langChainKinds are content blocks of LangChain 1 that its provider runs, or that have no type, and
 // langChainFormats are the formats that have its messages.
 var (
-	langChainKinds   = set("server_tool_call", "server_tool_result", "server_tool_call_response", "non_standard")
+	langChainKinds   = tree.Set("server_tool_call", "server_tool_result", "server_tool_call_response", "non_standard")
 	langChainFormats = []string{"langchain", "langsmith", "langfuse", "langfuse-rows", "otel", "openinference", "rows", "promptfoo"}
 )
 
@@ -210,12 +210,4 @@ func isSDKPart(kind string, part json.RawMessage) bool {
 		return strings.Contains(tree.Scalar(part, "kind"), ".")
 	}
 	return readers["ai-sdk."][kind]
-}
-
-func set(names ...string) map[string]bool {
-	m := map[string]bool{}
-	for _, name := range names {
-		m[name] = true
-	}
-	return m
 }

@@ -104,7 +104,7 @@ func isContinued(object json.RawMessage, answer []byte, status int) bool {
 }
 
 // acknowledgments are the texts, in lower case, with which a service confirms that it received data, such as a log.
-var acknowledgments = set("ok", "okay", "accepted", "success", "created", "received", "logged", "queued", "done")
+var acknowledgments = tree.Set("ok", "okay", "accepted", "success", "created", "received", "logged", "queued", "done")
 
 // isPlainText reports whether a body, or an event or a line of it, is a text and not JSON, as a program sends that only
 // passes the text of a model on.

@@ -133,7 +133,7 @@ func addMissingText(opaque json.RawMessage, kind, of, text string, add func(form
 }
 
 // aboutBlock are members of a block that are no text.
-var aboutBlock = set("type", "id", "signature", "data", "citations", "start_timestamp", "stop_timestamp", "flags")
+var aboutBlock = tree.Set("type", "id", "signature", "data", "citations", "start_timestamp", "stop_timestamp", "flags")
 
 // addText adds the members of a part of text that have other text: those with names that messages have for
 // text, and content if hasContent.
@@ -266,7 +266,7 @@ func isAssistantText(name string, value json.RawMessage, read func() string) boo
 var contentLists = []string{"parts", "toolInvocations"}
 
 // aboutResponse are members of messages of the assistant that are not content.
-var aboutResponse = set(
+var aboutResponse = tree.Set(
 	"id", "uuid", "type", "name", "role", "source", "status", "phase", "index", "model", "model_name", "agent", "author", "provider", "metadata", "audio",
 	"timestamp", "created", "created_at", "createdat", "date", "time", "finish_reason", "stop_reason", "stop_sequence", "usage", "usage_metadata", "metrics", "step_id", "is_copied_context",
 	"response_metadata", "additional_kwargs", "example", "extra", "extra_content", "annotations", "cache_control", "prefix", "container", "records", "error",

@@ -35,7 +35,7 @@ func addCall(call llm.ToolCall, members []member, add func(format string, args .
 }
 
 // aboutResult are members of results, and of their messages, that are not content.
-var aboutResult = set(
+var aboutResult = tree.Set(
 	"id", "uuid", "type", "role", "name", "tool_name", "toolname", "tool", "call_id", "tool_call_id", "toolcallid", "tool_use_id", "tooluseid", "source_call_id", "status", "index", "model", "requestor", "author", "agent", "sender", "session_id", "sessionid", "run_id", "thread_id", "parent_id", "title", "version",
 	"function_response", "functionresponse", "subagent_trajectory_ref", "metadata", "artifact", "additional_kwargs", "response_metadata", "extra", "annotations", "cache_control", "records", "timestamp", "created_at", "createdat", "date", "time",
 )

@@ -27,7 +27,7 @@ var chatEvents = []string{"choices", "usage", "error", "code", "errorType"}
 // eventMetadata are the members of events that are no content: positions, names and data about the service. OpenAI,
 // Mistral and Bedrock pad events (obfuscation, p); Azure sends the results of its filters in events without choices. So do
 // others with bills, warnings and the sources of searches.
-var eventMetadata = set(
+var eventMetadata = tree.Set(
 	"type", "object", "id", "created", "created_at", "createTime", "model", "modelVersion", "modelStatus", "responseId", "response_id", "request_id", "item_id", "call_id", "trace_id",
 	"sequence_number", "index", "output_index", "content_index", "summary_index", "annotation_index", "command_index", "partial_image_index", "contentBlockIndex",
 	"obfuscation", "p", "status", "event", "event_id", "provider", "system_fingerprint", "service_tier", "serviceTier", "region", "metadata", "headers",
@@ -49,21 +49,13 @@ var (
 	readOfDelta = []string{
 		"content", "refusal", "reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "thinking", "tool_plan", "tool_calls", "function_call", "audio", "images",
 	}
-	deltaMetadata = set(
+	deltaMetadata = tree.Set(
 		"role", "name", "id", "index", "type", "object", "created", "status", "usage", "metadata", "annotations", "citations", "context", "end_turn", "weight", "channel", "recipient", "logprobs", "token_ids", "matched_stop",
 		"cache_control", "extra_content", "provider", "provider_metadata", "provider_specific_fields", "executed_tools", "content_filter_results", "obfuscation",
 		"thinking_blocks", "thinking_signature", "reasoning_opaque", "reasoning_signature", "signature", "encrypted_content", "cot_id", "cot_summary",
 		"padding", "phase", "copilot_annotations", "copilot_references", "hidden_states", "databricks_output",
 	)
 )
-
-func set(names ...string) map[string]bool {
-	m := map[string]bool{}
-	for _, name := range names {
-		m[name] = true
-	}
-	return m
-}
 
 // unreadEvent adds the content of an event that has no alternative. An error is reported as such.
 func unreadEvent(protocol string, data json.RawMessage, add func(format string, args ...any)) {

@@ -252,6 +252,15 @@ func Scalar(raw json.RawMessage, names ...string) string {
 	return ""
 }
 
+// Set returns the set of these names of members, or of kinds.
+func Set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, name := range names {
+		m[name] = true
+	}
+	return m
+}
+
 // Count returns a count that is a number, possibly with a fraction of zero, or a string with one; 0 for any other value.
 func Count(raw json.RawMessage, names ...string) int64 {
 	number := Scalar(raw, names...)
