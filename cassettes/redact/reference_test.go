@@ -85,7 +85,8 @@ func TestChecksumsAreHarmless(t *testing.T) {
 		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA" + random[:44] + " ann@host":                                                                                                   true, "-----BEGIN CERTIFICATE-----\nMIID" + random[:60] + "\n" + random[20:84] + "\n-----END CERTIFICATE-----\n": true,
 		"-----BEGIN PGP SIGNATURE-----\nVersion: GnuPG v2\n\n" + random[:64] + "\n" + random[10:74]: true, "_ZN2v88internal12_GLOBAL__N_16InvokeEPNS0_7IsolateERKNS1_12InvokeParamsE": true,
 		"Base64Sha256FromBase64EncryptionKey GoogleCloudSecuritycenterV1p1beta1Asset": true, "X-Stat: eyJuYW1lIjoicm9vdCIsInNpemUiOjQwOTYsIm1vZGUiOjIxNDc0ODQwOTYsIm10aW1lIjoiMjAxNC0w": true,
-		"-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----\n" + random[:64]: false, "-----BEGIN CERTIFICATE-----\n{\"a\":\"" + random[:64]: false, "-----BEGIN PRIVATE KEY-----\n" + random[:64]: false,
+		"-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----\n" + random[:64]:                                    false,
+		"-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----\n-----BEGIN CERTIFICATE-----\nMIID\n" + random[:64]: true, "-----BEGIN CERTIFICATE-----\n{\"a\":\"" + random[:64]: false, "-----BEGIN PRIVATE KEY-----\n" + random[:64]: false,
 		"the hash sha256:" + random[:40]: false, "sha256 " + random[:43]: false, "xh1:" + random[:43]: false, "https://example.com/" + random[:20] + random[66:86]: false,
 	} {
 		found := (&redact.Rules{}).FindSecrets(&recording.Interaction{Response: recording.Response{Body: []byte(text)}})
