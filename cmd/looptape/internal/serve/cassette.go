@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -113,6 +115,15 @@ type cassetteServer struct {
 	upstreams []string
 }
 
+// limitMemory makes garbage collection more frequent where record needs more memory than a stream with the largest body
+// does. On a machine with other work a collection may otherwise end too late. GOMEMLIMIT sets another limit.
+func limitMemory(maxBody int64) {
+	const usual, copies = 384 << 20, 6
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(max(usual, copies*maxBody))
+	}
+}
+
 func (v *cassetteServer) start(args []string) error {
 	var err error
 	if v.opts.Upstreams, err = v.servers(); err != nil {
@@ -124,6 +135,9 @@ func (v *cassetteServer) start(args []string) error {
 	v.opts.Token, v.opts.AllowOrigins = v.access()
 	v.opts.MaxBody = int64(v.maxBody) << 20
 	v.opts.Recorder, v.opts.Now = "looptape "+v.w.Version(), v.w.Now
+	if v.opts.Mode == cassettes.Record {
+		limitMemory(v.opts.MaxBody)
+	}
 	c, err := v.open(args)
 	if err != nil {
 		return err
