@@ -88,7 +88,10 @@ func (r *run) start() error {
 	if err != nil {
 		return r.fail(trace.NoStep, err)
 	}
-	r.warnHistory(r.transcript.begin(r.in.Messages, repairable))
+	r.transcript.begin(r.in.Messages)
+	if repairable != nil || r.in.Resume != nil {
+		r.repairHistory()
+	}
 	r.transcript.base = llm.Request{
 		Model: r.cfg.Model, System: llm.SystemText(r.cfg.System), Tools: r.tools.defs, ToolChoice: r.cfg.ToolChoice,
 		ResponseMode: r.cfg.ResponseMode, Settings: r.cfg.Settings,
@@ -112,8 +115,8 @@ func (r *run) declare() {
 	r.emit(trace.NoStep, trace.RunStart{Parent: r.in.Parent, Clock: clockName(r.cfg.Clock), Options: opts, Tools: r.tools.info})
 }
 
-func (r *run) warnHistory(warnings []string) {
-	for _, w := range warnings {
+func (r *run) repairHistory() {
+	for _, w := range r.transcript.repair() {
 		r.emit(trace.NoStep, trace.Warning{Code: WarnHistory, Message: w})
 	}
 }
@@ -402,6 +405,9 @@ func (r *run) appendResults(plans []*plannedCall) {
 	r.exec.open = nil
 	r.res.ToolSteps++
 	r.transcript.appendResults(plans, r.cfg)
+	if r.step == trace.NoStep {
+		r.repairHistory() // a later call of a resumed run may have its result
+	}
 }
 
 // settle completes a step. If calls were answered, it asks the end of the context, the
@@ -490,21 +496,19 @@ func (r *run) resume() (stop bool, err error) {
 	return false, r.continueResumed()
 }
 
-// continueResumed appends the messages after the results of a resumed run, and puts the
-// results in the order of their calls.
+// continueResumed appends the messages after the results of a resumed run.
 func (r *run) continueResumed() error {
 	t := &r.transcript
 	for _, m := range r.in.Resume.Then {
 		t.append(m)
 	}
+	t.ids.AddAll(r.in.Resume.Then)
 	repairable, fatal := conversation.Check(t.history, false)
 	if fatal != nil {
 		return r.fail(trace.NoStep, historyError(fatal))
 	}
 	if repairable != nil {
-		repaired, warnings := conversation.Repair(t.history, &t.ids)
-		t.rewrite(repaired)
-		r.warnHistory(warnings)
+		r.repairHistory()
 	}
 	return nil
 }

@@ -102,6 +102,87 @@ func TestResumeStops(t *testing.T) {
 	}
 }
 
+// A later call of a resumed run may have its result first. The trace has the results in the
+// order of their calls, whatever ends the run.
+func TestResumeOrderOfResults(t *testing.T) {
+	ask := func(ids ...string) (list []llm.Part) {
+		for _, id := range ids {
+			list = append(list, llm.ToolCall{ID: id, Name: id, Arguments: "{}"})
+		}
+		return list
+	}
+	stop := loop.StepChange{Decision: loop.Decision{Action: trace.Stop}}
+	replaced := loop.StepChange{Decision: loop.Decision{Messages: []llm.Message{llm.User("all so far")}}}
+	before := func(changes ...loop.StepChange) (list []loop.Middleware) {
+		for _, c := range changes {
+			list = append(list, named("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) { return c, nil }}))
+		}
+		return list
+	}
+	client, err := loop.ClientTool("client", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		calls, done []string
+		cfg         loop.Config
+		cancel      bool
+		want        []string // the results in the end of the trace
+	}{
+		"a request":              {calls: []string{"a", "b"}, done: []string{"b"}},
+		"a stop":                 {calls: []string{"a", "b"}, done: []string{"b"}, cfg: loop.Config{Middleware: before(stop)}, want: []string{"a", "b"}},
+		"a rewrite and a stop":   {calls: []string{"a", "b"}, done: []string{"b"}, cfg: loop.Config{Middleware: before(replaced, stop)}, want: []string{"a", "b"}},
+		"a cancel by the tool":   {calls: []string{"a", "b"}, done: []string{"b"}, cancel: true, want: []string{"a", "b"}},
+		"a message per result":   {calls: []string{"a", "b"}, done: []string{"b"}, cfg: loop.Config{OneMessagePerResult: true, Middleware: before(stop)}, want: []string{"a", "b"}},
+		"a call of the caller":   {calls: []string{"a", "b", "client"}, done: []string{"b"}, want: []string{"b"}},
+		"an order of the caller": {calls: []string{"a", "client", "b", "c"}, done: []string{"c", "b"}, want: []string{"b", "c"}},
+		"a call that waits":      {calls: []string{"a", "b", "c"}, done: []string{"c", "b"}, cfg: loop.Config{Middleware: []loop.Middleware{waits("a", new(string))}}, want: []string{"b", "c"}},
+	} {
+		var mem trace.Memory
+		ctx, cancel := context.WithCancel(t.Context())
+		c.cfg.Sink, c.cfg.Tools = &mem, []loop.Tool{client, echo("b"), echo("c"), tool("a", func(context.Context) (string, error) {
+			if c.cancel {
+				cancel()
+			}
+			return "", nil
+		})}
+		in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(ask(c.calls...)...))
+		for _, id := range c.done {
+			in.Messages = append(in.Messages, llm.ToolResults(llm.ToolResult{ID: id, Name: id}))
+		}
+		in.Resume = &loop.Resume{Of: "r1"}
+		_, err := newAgent(t, model(text("x")), c.cfg).Run(ctx, in)
+		cancel()
+		if c.cancel != errors.Is(err, context.Canceled) || !c.cancel && err != nil {
+			t.Errorf("%s: got %v", name, err)
+		}
+		checkInvariants(t, name, mem.Events())
+		var got []string
+		for _, m := range of[trace.RunEnd](mem.Events())[0].AppendedMessages {
+			for _, p := range m.Parts {
+				if r, ok := p.(llm.ToolResult); ok {
+					got = append(got, r.ID)
+				}
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: results at the end (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A call of a response after a resume does not get the id of a call in the messages after the results.
+func TestResumeIDs(t *testing.T) {
+	var mem trace.Memory
+	in := loop.Continue([]llm.Message{llm.User("go")}, called("c1"))
+	in.Resume = &loop.Resume{Of: "r1", Then: []llm.Message{called("c2"), told("c2")}}
+	m := model(calls("a#c2"), text("x"))
+	res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Sink: &mem}).Run(t.Context(), in)
+	if checkInvariants(t, "resumed", mem.Events()); err != nil || res.Steps[0].Calls[0].ID == "c2" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
 // The error of a run that cannot be resumed names the action to take.
 func TestResumeErrors(t *testing.T) {
 	call := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}

@@ -32,15 +32,28 @@ type transcript struct {
 	parts    slab.Slab[llm.Part]
 }
 
-// begin makes the messages of the Input the history, and returns what it repaired.
-func (t *transcript) begin(messages []llm.Message, repairable *conversation.Problem) (warnings []string) {
+// begin makes the messages of the Input the history.
+func (t *transcript) begin(messages []llm.Message) {
 	t.input = len(messages)
 	t.history = messages[:t.input:t.input]
 	t.ids = conversation.NewIDs(t.history)
-	if repairable != nil {
-		t.history, warnings = conversation.Repair(t.history, &t.ids)
+}
+
+// repair repairs the history before the first request, and returns what it repaired.
+func (t *transcript) repair() (warnings []string) {
+	repaired, warnings := conversation.Repair(t.history, &t.ids)
+	if warnings != nil {
+		t.keepAdded()
+		t.history = repaired
 	}
 	return warnings
+}
+
+// keepAdded keeps the messages that the run added, before the history is replaced.
+func (t *transcript) keepAdded() {
+	if t.fresh == nil {
+		t.fresh = append([]llm.Message{}, t.added()...)
+	}
 }
 
 // request returns the request of a new step, without its messages.
@@ -85,9 +98,7 @@ func (t *transcript) added() []llm.Message {
 
 // rewrite replaces the history.
 func (t *transcript) rewrite(messages []llm.Message) {
-	if t.fresh == nil {
-		t.fresh = append([]llm.Message{}, t.added()...)
-	}
+	t.keepAdded()
 	t.unsent = append(t.unsent, t.history[t.shown:]...)
 	t.history = append([]llm.Message(nil), messages...)
 	t.shown = len(t.history)

@@ -9,8 +9,8 @@ import (
 
 // Repair repairs what [Check] calls repairable. Calls whose id is empty or belongs to an
 // earlier call get a new one, and so do their results (quirk QO-08). The results of a
-// response are put in the order of their calls. Repair does not change messages. ids
-// contains the ids of all calls.
+// response are put in the order of their calls, also if the last response has calls without
+// results. Repair does not change messages. ids contains the ids of all calls.
 func Repair(messages []llm.Message, ids *IDs) (out []llm.Message, warnings []string) {
 	r := repairer{in: messages, out: slices.Clone(messages), ids: ids, seen: map[string]bool{}}
 	for i, m := range messages {
@@ -27,6 +27,9 @@ func Repair(messages []llm.Message, ids *IDs) (out []llm.Message, warnings []str
 			case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
 			}
 		}
+	}
+	if r.open.left > 0 {
+		r.order()
 	}
 	return r.out, r.warnings
 }
@@ -66,19 +69,29 @@ func (r *repairer) call(i, j int, c llm.ToolCall) {
 }
 
 func (r *repairer) result(i, j int, res llm.ToolResult) {
-	n := len(r.calls) - r.open.left
+	n := len(r.calls) - r.open.left // r.calls[n] has the position of the n-th result
 	r.calls[n].i, r.calls[n].j = i, j
 	c := &r.calls[r.open.result(res.ID)]
 	c.result = res
 	c.result.ID = c.id
-	if r.open.left > 0 {
-		return
+	if r.open.left == 0 {
+		r.order()
 	}
-	for n, c := range r.calls {
-		if was := r.in[c.i].Parts[c.j].(llm.ToolResult); was.ID != r.open.ids[n] {
-			r.warn(c.i, c.j, fmt.Sprintf("the result %q is not in the order of the calls: replaced by the result of %s", was.ID, c.id))
+}
+
+// order puts the results of a response in the order of their calls.
+func (r *repairer) order() {
+	n := -1
+	for k, has := range r.open.has {
+		if !has {
+			continue
 		}
-		r.put(c.i, c.j, c.result)
+		n++
+		c, i, j := r.calls[k], r.calls[n].i, r.calls[n].j
+		if was := r.in[i].Parts[j].(llm.ToolResult); was.ID != r.open.ids[k] {
+			r.warn(i, j, fmt.Sprintf("the result %q is not in the order of the calls: replaced by the result of %s", was.ID, c.id))
+		}
+		r.put(i, j, c.result)
 	}
 }
 
