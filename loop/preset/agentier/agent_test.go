@@ -227,6 +227,12 @@ func TestModelError(t *testing.T) {
 	if n := len(log); n != 2 || log[n-1] != "error agentier: MODEL_ERROR: loop: step 0: fake: status 500: gone" {
 		t.Errorf("what was reported in the middle of a response: %q", log)
 	}
+	errMine := errors.New("no model") // not an error of a provider
+	a, _ = newAgent(t, loop.Config{}, fake.Response{Err: errMine})
+	_, err = a.Run(t.Context(), loop.Prompt("go"), nil)
+	if e, ok := errors.AsType[*agentier.Error](err); !ok || e.Code != "MODEL_ERROR" || !errors.Is(err, errMine) {
+		t.Errorf("another error: got %v", err)
+	}
 }
 
 // inDeltas returns a model that sends each text of its responses in two deltas, whatever the
@@ -375,6 +381,9 @@ func TestNoMemory(t *testing.T) {
 	var got []int
 	for _, r := range m.RecordedRequests() {
 		got = append(got, len(r.Request.Messages))
+		if r.Request.System != nil {
+			t.Errorf("a request has the system prompt %v", r.Request.System)
+		}
 	}
 	if want := []int{1, 1, 3, 1, 1, 3}; !slices.Equal(got, want) {
 		t.Errorf("the requests have %v messages, want %v", got, want)
@@ -551,13 +560,22 @@ func TestOutputSchema(t *testing.T) {
 	if res := mustRun(t, a, nil); string(res.Value) != `{"city":"Rome"}` {
 		t.Errorf("the schema of the agent: got %+v", res)
 	}
-	a, m := newAgent(t, cfg, saying(`{"n":1}`))
+	again, m := newAgent(t, loop.Config{Middleware: []loop.Middleware{schema.Middleware(1)}}, saying("no"), saying(`{"city":"Rome"}`))
+	for n := 2; n <= 4; n += 2 {
+		if res := mustRun(t, again, nil); res.Value == nil || len(m.RecordedRequests()) != n {
+			t.Errorf("a run that asks again: got %+v after %d requests, want %d", res, len(m.RecordedRequests()), n)
+		}
+	}
+	a, m = newAgent(t, cfg, saying(`{"n":1}`))
 	got, _, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil)
 	if err != nil || got.N != 1 {
 		t.Errorf("the schema of the run: got %v, %v", got, err)
 	}
 	if sent := m.RecordedRequests()[0].Request.Settings.OutputSchema; !strings.Contains(string(sent), `"n"`) {
 		t.Errorf("the run sent the schema %s", sent)
+	}
+	if res, err := a.Run(t.Context(), loop.Prompt("go"), nil); err == nil { // the agent still has its own
+		t.Errorf("the next run of the agent: got %+v, want an error", res)
 	}
 }
 
@@ -603,9 +621,13 @@ func TestDefineTool(t *testing.T) {
 // AG-51: a prompt is one user message, and each option works alone. Concurrent runs of an agent
 // share nothing.
 func TestRunArguments(t *testing.T) {
-	two := []fake.Response{calling("c1"), saying("done")}
+	two := []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "b", Arguments: "{}"}}}, saying("done")}
+	tool, err := loop.NewTool("b", "", func(context.Context, struct{}) (int, error) { return 7, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
 	run := func(ctx context.Context, opts *agentier.RunOptions) (*agentier.Result, []llm.Message, error) {
-		a, m := newAgent(t, loop.Config{}, two...)
+		a, m := newAgent(t, loop.Config{Tools: []loop.Tool{tool}}, two...)
 		res, err := a.Run(ctx, loop.Prompt("x"), opts)
 		return res, m.RecordedRequests()[0].Request.Messages, err
 	}
@@ -621,7 +643,7 @@ func TestRunArguments(t *testing.T) {
 	for _, opts := range []*agentier.RunOptions{
 		{OnToken: func(token string) { note("token " + token) }},
 		{OnToolCall: func(name string, _ json.RawMessage) { note("call " + name) }},
-		{OnToolResult: func(name string, _ any) { note("result " + name) }},
+		{OnToolResult: func(name string, result any) { note(fmt.Sprintf("result %s %T", name, result)) }},
 		{OnComplete: func(res *agentier.Result) { note("complete " + res.Output) }},
 	} {
 		if _, _, err := run(t.Context(), opts); err != nil {
@@ -629,13 +651,13 @@ func TestRunArguments(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	a, _ := newAgent(t, loop.Config{}, two...)
+	a, _ := newAgent(t, loop.Config{Tools: []loop.Tool{tool}}, two...)
 	_, err = a.Run(ctx, loop.Prompt("x"), &agentier.RunOptions{OnToolCall: func(string, json.RawMessage) { cancel() }})
 	if e, ok := errors.AsType[*agentier.Error](err); !ok || e.Code != "ABORTED" { // the signal
 		t.Errorf("a canceled context: got %v", err)
 	}
 	_, err = a.Run(ctx, loop.Prompt("x"), &agentier.RunOptions{OnError: func(err error) { note(fmt.Sprint("error ", errors.Is(err, context.Canceled))) }})
-	if diff := cmp.Diff([]string{"token done", "call a", "result a", "complete done", "error true"}, got); diff != "" || err == nil {
+	if diff := cmp.Diff([]string{"token done", "call b", "result b int", "complete done", "error true"}, got); diff != "" || err == nil {
 		t.Errorf("callbacks: %v (-want +got):\n%s", err, diff)
 	}
 	echoes := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {

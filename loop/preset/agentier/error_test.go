@@ -135,17 +135,26 @@ func TestErrorType(t *testing.T) {
 // AG-03, AG-13: the time limit is checked before each iteration, also if the time was over between
 // two of them.
 func TestTimeBetweenIterations(t *testing.T) {
-	for _, returns := range []bool{false, true} {
+	for _, c := range []struct{ returns, aborts bool }{{}, {returns: true}, {aborts: true}, {returns: true, aborts: true}} {
 		var mem trace.Memory
 		clock := fake.NewClock()
+		ctx, abort := context.WithCancel(t.Context())
 		waits := loop.Middleware{Name: "waits", New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (d loop.Decision, err error) {
+				if c.aborts {
+					abort()
+				}
 				return d, clock.Sleep(t.Context(), 2*time.Minute)
 			}}
 		}}
-		a, m := newAgent(t, loop.Config{Sink: &mem, DeadlineReturns: returns, Middleware: []loop.Middleware{waits}}, calling("c1"), saying("never"))
+		returns, code := c.returns && !c.aborts, "TIMEOUT" // an abort has no mode
+		if c.aborts {
+			code = "ABORTED"
+		}
+		a, m := newAgent(t, loop.Config{Sink: &mem, DeadlineReturns: c.returns, Middleware: []loop.Middleware{waits}}, calling("c1"), saying("never"))
 		clock = m.Clock
-		res, err := a.Run(t.Context(), loop.Prompt("go"), nil)
+		res, err := a.Run(ctx, loop.Prompt("go"), nil)
+		abort()
 		steps := 0
 		for _, ev := range mem.Events() {
 			if _, ok := ev.Body.(trace.StepStart); ok {
@@ -154,10 +163,10 @@ func TestTimeBetweenIterations(t *testing.T) {
 		}
 		e, failed := errors.AsType[*agentier.Error](err)
 		if n := len(m.RecordedRequests()); n != 1 || steps != 1 || failed == returns {
-			t.Errorf("returns %v: got %+v, %v after %d steps and %d requests", returns, res, err, steps, n)
+			t.Errorf("%+v: got %+v, %v after %d steps and %d requests", c, res, err, steps, n)
 		}
-		if returns && (res == nil || res.Stop != trace.ReasonDeadline || res.Usage.Iterations != 1) || failed && e.Code != "TIMEOUT" {
-			t.Errorf("returns %v: got %+v, %v", returns, res, err)
+		if returns && (res == nil || res.Stop != trace.ReasonDeadline || res.Usage.Iterations != 1) || failed && e.Code != code {
+			t.Errorf("%+v: got %+v, %v", c, res, err)
 		}
 	}
 }

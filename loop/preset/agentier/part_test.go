@@ -27,6 +27,7 @@ func TestPartJSON(t *testing.T) {
 	}
 	const end = `,"messages":[{"role":"user","parts":[{"type":"text","text":"go"}]}],"toolCalls":[{"name":"a","args":{"x":1},"result":7,"duration":1.5}],` +
 		`"usage":{"totalTokens":15,"inputTokens":10,"outputTokens":5,"iterations":2},"duration":2000}}`
+	none := &agentier.Result{Messages: res.Messages}
 	typed := *res
 	typed.Value = json.RawMessage(`{"n":1}`)
 	boom := errors.New("boom")
@@ -41,6 +42,8 @@ func TestPartJSON(t *testing.T) {
 		{agentier.Part{Type: "onToolResult", Name: "a", Value: ""}, `{"callback":"onToolResult","name":"a","result":""}`},
 		{agentier.Part{Type: "onComplete", Complete: res}, `{"callback":"onComplete","result":{"output":"<hi>"` + end},
 		{agentier.Part{Type: "onComplete", Complete: &typed}, `{"callback":"onComplete","result":{"output":{"n":1}` + end},
+		{agentier.Part{Type: "onComplete", Complete: none}, `{"callback":"onComplete","result":{"output":"","messages":[{"role":"user","parts":[{"type":"text","text":"go"}]}],"toolCalls":[],` +
+			`"usage":{"totalTokens":0,"inputTokens":0,"outputTokens":0,"iterations":0},"duration":0}}`},
 		{agentier.Part{Type: "onError", Err: &agentier.Error{Code: "MODEL_ERROR", Err: boom}}, `{"callback":"onError","code":"MODEL_ERROR","message":"boom"}`},
 		{agentier.Part{Type: "onError", Err: boom}, `{"callback":"onError","message":"boom"}`},
 	} {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/preset/agentier"
@@ -93,5 +94,13 @@ func TestRetryRules(t *testing.T) {
 		if got := len(m.RecordedRequests()); got != c.want || (err == nil) != (c.want == 3) {
 			t.Errorf("%s: got %d requests, %v", name, got, err)
 		}
+	}
+	a, m := newAgent(t, loop.Config{Middleware: []loop.Middleware{agentier.Retry(loop.Retry{Max: 2})}, Tools: []loop.Tool{
+		{Name: "b", Run: func(context.Context, loop.Call) (loop.Output, error) {
+			return loop.Output{}, &llm.APIError{Status: 503, Retryable: true}
+		}},
+	}}, fake.Response{Calls: []fake.Call{{ID: "c1", Name: "b", Arguments: "{}"}}}, saying("done"))
+	if mustRun(t, a, nil); m.RecordedRequests()[1].Request.Messages[2].Parts[0].(llm.ToolResult).Text() != "Error: status 503" {
+		t.Errorf("a tool that fails was retried: %+v", m.RecordedRequests()[1].Request.Messages[2])
 	}
 }
