@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer/internal/format"
@@ -103,14 +105,37 @@ func isContinued(object json.RawMessage, answer []byte, status int) bool {
 	return isGraphQL(object) && hasWithin(tree.Member(object, "variables"), maxLevels, isMessage) && hasInBody(answer, hasReply)
 }
 
-// acknowledgments are the texts, in lower case, with which a service confirms that it received data, such as a log.
-var acknowledgments = tree.Set("ok", "okay", "accepted", "success", "created", "received", "logged", "queued", "done")
+// acknowledgments are words, in lower case, with which a service confirms that it received data, such as a log. States alone
+// do, too. A text of several words may also have subjects and numbers, as in "3 events received".
+var (
+	acknowledgments = tree.Set("ok", "okay", "accepted", "received", "acknowledged", "ack", "logged", "recorded", "queued", "enqueued", "ingested", "processed", "processing", "scheduled", "success", "successfully")
+	states          = tree.Set("created", "done", "saved", "stored", "inserted", "updated", "sent", "delivered", "published", "pong", "noop")
+	subjects        = tree.Set("event", "events", "request", "requests", "webhook", "webhooks", "hook", "payload", "message", "data", "log", "logs", "trace", "traces", "span", "spans", "record", "records", "batch", "entry", "entries", "http", "status", "result", "id", "was", "were", "has", "have", "been")
+)
+
+var markup = regexp.MustCompile(`<[^<>]*>`)
+
+// isAcknowledgment reports whether a text, which may have markup, has only words with which a service confirms that it
+// received data, or none.
+func isAcknowledgment(answer []byte) bool {
+	const most = 256
+	if len(answer) > most {
+		return false
+	}
+	text := strings.ToLower(string(bytes.TrimSpace(markup.ReplaceAll(answer, []byte(" ")))))
+	words := strings.FieldsFunc(text, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	isOther := func(word string) bool {
+		return !acknowledgments[word] && !subjects[word] && !strings.ContainsFunc(word, unicode.IsDigit)
+	}
+	confirms := slices.ContainsFunc(words, func(word string) bool { return acknowledgments[word] })
+	return text == "" || len(words) == 1 && states[words[0]] || confirms && !slices.ContainsFunc(words, isOther)
+}
 
 // isPlainText reports whether a body, or an event or a line of it, is a text and not JSON, as a program sends that only
 // passes the text of a model on.
 func isPlainText(answer []byte) bool {
 	answer = bytes.TrimSpace(answer)
-	if jsonio.ValidSyntax(answer) || acknowledgments[strings.ToLower(strings.Trim(string(answer), ".!"))] {
+	if jsonio.ValidSyntax(answer) || isAcknowledgment(answer) {
 		return false
 	}
 	for line := range bytes.Lines(answer) {

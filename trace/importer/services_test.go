@@ -69,6 +69,8 @@ func TestRequestsToOtherServices(t *testing.T) {
 		{"a log", "https://gateway.example/log", conversation, "text/plain", "OK.\n"},
 		{"a log with a mark", "https://gateway.example/log", conversation, "text/plain", "Success!"},
 		{"nothing", "https://gateway.example/log", conversation, "text/plain", "\n"},
+		{"an empty page", "https://gateway.example/log", conversation, "text/xml", "<?xml version=\"1.0\"?><Response></Response>"},
+		{"a page that confirms", "https://gateway.example/log", conversation, "text/html", "<html><head><title>OK</title></head><body>200 OK</body></html>"},
 		{"events without a text", "https://gateway.example/log", conversation, "text/event-stream", ": ok\n\nevent: end\nid: 7\ndata: {\"stored\":1}\n\ndata: [DONE]\n\n"},
 		{"a text for other data", "https://gateway.example/ask", `{"messages":[{"to":"a","content":"x"}]}`, "text/plain", "Hello"},
 		{"a queue", "https://queue.example/messages", `{"messages":[{"data":"x"}]}`, "", `{"messageIds":["1"]}`},
@@ -78,6 +80,23 @@ func TestRequestsToOtherServices(t *testing.T) {
 				t.Errorf("got the error %v", err)
 			}
 		})
+	}
+}
+
+// Services confirm that they received data with a short text. A text with other words may be of a model.
+func TestAcknowledgments(t *testing.T) {
+	for text, reported := range map[string]bool{
+		"ok: 1": false, "OK 200": false, "HTTP 200 OK": false, "status=ok": false, "ACK": false, "pong": false, "Stored": false, "Sent.": false,
+		"Event received": false, "EVENT_RECEIVED": false, "3 events received": false, "Webhook received!": false, "Request accepted.": false,
+		"Logged successfully": false, "The event": true, "queued: 7f3c1b2a-1111": false, "Data has been recorded": false,
+		"Yes.": true, "Paris": true, "42 apples": true, "Thank you!": true, "👍": true, "OK, I saved it": true, "It is done": true,
+		"Events": true, "Message sent": true, "Task completed": true, "OK <b>Ann</b>": true, "3 events": true,
+		strings.Repeat("ok ", 100): true,
+	} {
+		err := errorOf(t, "https://hooks.example/ask", `{"messages":`+hiThere+`}`, "text/plain", text)
+		if (err != nil) != reported {
+			t.Errorf("%q: got the error %v, want one: %t", text, err, reported)
+		}
 	}
 }
 

@@ -1,11 +1,13 @@
 package body
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
@@ -40,7 +42,8 @@ var eventMetadata = tree.Set(
 	"web_search", "search_info", "references", "sources", "selected_model_id", // Zhipu, DashScope, Volcengine, Open WebUI
 	"__verbose", "sglext", "model_info", "runtime", // llama.cpp, SGLang, LM Studio
 	"background", "output_format", "quality", "size", "revised_prompt", // pictures
-	"traceId", "sdkHttpResponse", "sdk_http_response", "start_timestamp", "stop_timestamp", "name",
+	"note", "user_tier", "venice_parameters", "debug_output", "content_filter", "related_questions", // Hunyuan, Pollinations, Venice, xAI, Zhipu, Perplexity
+	"traceId", "sdkHttpResponse", "sdk_http_response", "start_timestamp", "stop_timestamp", "timestamp", "session_id", "conversation_id", "thread_id", "name",
 )
 
 // readOfDelta are the members of a delta of Chat Completions with content, and deltaMetadata those that are no content. The
@@ -54,6 +57,7 @@ var (
 		"cache_control", "extra_content", "provider", "provider_metadata", "provider_specific_fields", "executed_tools", "content_filter_results", "obfuscation",
 		"thinking_blocks", "thinking_signature", "reasoning_opaque", "reasoning_signature", "signature", "encrypted_content", "cot_id", "cot_summary",
 		"padding", "phase", "copilot_annotations", "copilot_references", "hidden_states", "databricks_output",
+		"reasoning_steps", "graph_data", "processes", "chat_id", "message_id", // Perplexity, Writer, Hunyuan, others
 	)
 )
 
@@ -106,6 +110,20 @@ func otherMembers(data json.RawMessage, read []string, about map[string]bool) st
 	return strings.Join(names, ", ")
 }
 
+// hasOtherData reports whether the data of an event of an unknown kind is no object, or has a member with data that is not
+// about it.
+func hasOtherData(data json.RawMessage) bool {
+	if !jsonio.ValidSyntax(data) || bytes.TrimSpace(data)[0] != '{' {
+		return true
+	}
+	for name, value := range tree.Members(data) {
+		if !eventMetadata[name] && hasData(value) {
+			return true
+		}
+	}
+	return false
+}
+
 // hasData reports whether a value has a text or counts of tokens. Other numbers and booleans, such as token_id of Together, are
 // no content, and neither is an object without values, such as graph_data of Writer.
 func hasData(value json.RawMessage) bool {
@@ -119,5 +137,5 @@ func hasData(value json.RawMessage) bool {
 			return true
 		}
 	}
-	return value[0] == '"' && !message.IsEmpty(value)
+	return isString(value) && !message.IsEmpty(value)
 }

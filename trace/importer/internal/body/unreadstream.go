@@ -225,10 +225,10 @@ func (b *anthropicBlocks) add(kind string, data json.RawMessage, add func(format
 	case blockDelta:
 		b.delta(index, tree.Member(data, "delta"), add)
 	default:
-		isUnknown := kind != "" && !slices.Contains(anthropicEvents, kind)
-		if isUnknown || kind == "" && jsonio.ValidSyntax(data) && !message.IsEmpty(data) {
+		switch isUnknown := !slices.Contains(anthropicEvents, kind); {
+		case isUnknown && hasOtherData(data), kind == "" && jsonio.ValidSyntax(data) && !message.IsEmpty(data):
 			add("the stream has an event of the unknown kind %q", kind)
-		} else {
+		case !isUnknown:
 			unreadMembers("anthropic-messages", data, add)
 		}
 	}
