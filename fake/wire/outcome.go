@@ -139,11 +139,21 @@ type sent struct {
 }
 
 // repeats counts equal requests with the same error or a response.
-type repeats struct{ first, last, times int }
+type repeats struct {
+	first, last, times int
+	row, longest       int // requests in a row, each after the complete response to the one before
+}
 
-// addSent counts a request and returns the number of the first equal one; 0 means that this
-// is the first.
-func (x *exchange) addSent(status int, rule string) int {
+// before returns the number of the first request; 0 means that it is the one with this number.
+func (a *repeats) before(number int) int {
+	if a.first == number {
+		return 0
+	}
+	return a.first
+}
+
+// addSent counts a request.
+func (x *exchange) addSent(status int, rule string) *repeats {
 	h := fnv.New64a()
 	_, _ = h.Write(x.body) // a hash takes all
 	id := sent{x.session, x.Path, rule, status, h.Sum64()}
@@ -152,17 +162,34 @@ func (x *exchange) addSent(status int, rule string) int {
 	defer s.mu.Unlock()
 	a := s.sent[id]
 	if a == nil {
-		s.sent[id] = &repeats{x.number, x.number, 1}
-		return 0
+		a = &repeats{first: x.number}
+		s.sent[id] = a
 	}
+	if s.answered[x.session] != a {
+		a.row = 0
+	}
+	delete(s.answered, x.session)
 	a.last = x.number
 	a.times++
-	return a.first
+	a.row++
+	a.longest = max(a.longest, a.row)
+	return a
 }
 
-// notes describes the requests that a client sent again although they got a response, and those of
-// web pages.
-func (s *Server) notes() []string {
+// setAnswered records the last request of the session, whose complete response the client may have; nil means that it may
+// not, and may retry.
+func (x *exchange) setAnswered(a *repeats) {
+	s := x.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answered[x.session] = a
+}
+
+// repeated describes the requests that a client sent again although they got a response. Those that came again and again are
+// failures: a client may send a request once more, such as after it was interrupted. The notes also describe the requests
+// of web pages.
+func (s *Server) repeated() (failures, notes []string) {
+	const tolerated = 2 // in a row
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var again []*repeats
@@ -172,12 +199,17 @@ func (s *Server) notes() []string {
 		}
 	}
 	slices.SortFunc(again, func(a, b *repeats) int { return cmp.Compare(a.first, b.first) })
-	notes := []string{}
+	notes = []string{}
 	for _, a := range again {
-		notes = append(notes, fmt.Sprintf("Request %d came %d times without a change, the last time as request %d, although it got a response.", a.first, a.times, a.last))
+		what := fmt.Sprintf("Request %d came %d times without a change, the last time as request %d, although it got a response.", a.first, a.times, a.last)
+		if a.longest > tolerated {
+			failures = append(failures, what)
+		} else {
+			notes = append(notes, what)
+		}
 	}
 	if s.pages > 0 {
 		notes = append(notes, fmt.Sprintf("Refused requests of web pages: %d. The first: %s.", s.pages, s.page))
 	}
-	return notes
+	return failures, notes
 }

@@ -1,11 +1,13 @@
 package wire_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -46,7 +48,9 @@ func TestDoneFailures(t *testing.T) {
 		models   []fake.ModelScript
 		requests []string // path and body
 		want     []string
+		again    []string // failures whether unused responses are accepted or not
 		notes    []string
+		rejected bool
 	}{
 		"no request":    {models: []fake.ModelScript{main}, want: []string{noRequest}},
 		"an empty list": {models: []fake.ModelScript{{Name: "main"}}, want: []string{noRequest}},
@@ -95,7 +99,34 @@ func TestDoneFailures(t *testing.T) {
 		"the same request again and again": {
 			models:   []fake.ModelScript{helper},
 			requests: []string{chatPath + " " + userTurns("a"), chatPath + " " + userTurns("a"), chatPath + " " + userTurns("a")},
-			notes:    []string{"Request 1 came 3 times without a change, the last time as request 3, although it got a response."},
+			again:    []string{"Request 1 came 3 times without a change, the last time as request 3, although it got a response."},
+		},
+		"the last request again and again": {
+			models:   []fake.ModelScript{{Name: "main", Responses: textResponses(2)}},
+			requests: []string{chatPath + " " + userTurns("a"), chatPath + " " + userTurns("a", "b"), chatPath + " " + userTurns("a", "b"), chatPath + " " + userTurns("a", "b"), chatPath + " " + userTurns("a", "b")},
+			again:    []string{"Request 2 came 4 times without a change, the last time as request 5, although it got a response."},
+		},
+		"once more": {
+			models: []fake.ModelScript{helper}, requests: []string{chatPath + " " + userTurns("a"), chatPath + " " + userTurns("a")},
+			notes: []string{"Request 1 came 2 times without a change, the last time as request 2, although it got a response."},
+		},
+		"three equal conversations": {
+			models:   []fake.ModelScript{{Name: "main", Responses: textResponses(2)}},
+			requests: []string{chatPath + " " + userTurns("a"), chatPath + " " + userTurns("a", "b"), chatPath + " " + userTurns("a"), chatPath + " " + userTurns("a", "b"), chatPath + " " + userTurns("a"), chatPath + " " + userTurns("a", "b")},
+			notes: []string{
+				"Request 1 came 3 times without a change, the last time as request 5, although it got a response.",
+				"Request 2 came 3 times without a change, the last time as request 6, although it got a response.",
+			},
+		},
+		"with a rejected request": {
+			models:   []fake.ModelScript{helper},
+			requests: []string{chatPath + " " + userTurns("a"), chatPath + " " + userTurns("a"), chatPath + " " + userTurns("a", "b"), chatPath + " " + userTurns("a"), chatPath + " " + userTurns("a")},
+			rejected: true,
+			notes:    []string{"Request 1 came 4 times without a change, the last time as request 5, although it got a response."},
+		},
+		"an equal request in each session": {
+			models:   []fake.ModelScript{helper},
+			requests: []string{"/session/a" + chatPath + " " + userTurns("a"), "/session/b" + chatPath + " " + userTurns("a"), "/session/c" + chatPath + " " + userTurns("a")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,8 +146,9 @@ func TestDoneFailures(t *testing.T) {
 				if allow && len(want) > 0 && !strings.HasPrefix(want[0], "No request") {
 					want = []string{}
 				}
+				want = append(want, c.again...)
 				r := s.Done()
-				if diff := cmp.Diff(want, r.Failures); diff != "" || r.OK() != (len(want) == 0 && len(r.UnmatchedRequests) == 0) {
+				if diff := cmp.Diff(want, r.Failures); diff != "" || r.OK() != (len(want) == 0 && len(r.UnmatchedRequests) == 0 && !c.rejected) {
 					t.Errorf("AllowUnused %t: OK is %t; failures (-want +got):\n%s", allow, r.OK(), diff)
 				}
 				if diff := cmp.Diff(append([]string{}, c.notes...), r.Notes); diff != "" {
@@ -125,6 +157,37 @@ func TestDoneFailures(t *testing.T) {
 				if now := s.Report(); len(now.Failures)+len(now.Notes) > 0 {
 					t.Errorf("before the end: failures %q and notes %q, want none", now.Failures, now.Notes)
 				}
+			}
+		})
+	}
+}
+
+// A client may send a request again whose response broke off, failed by a quirk or is not there yet.
+func TestRetriesAreNoFailure(t *testing.T) {
+	const body = `{"model":"gpt-5","messages":[{"role":"user","content":"a"}],"stream":true}`
+	for name, c := range map[string]struct {
+		response fake.Response
+		quirks   []wire.Quirk
+		wait     func(context.Context, time.Duration) error
+	}{
+		"a first quirk":    {response: fake.Response{Text: "x"}, quirks: []wire.Quirk{{ID: "QT-06", Form: "429"}}},
+		"a failure":        {response: fake.Response{Error: &fake.Failure{Status: 500}}},
+		"no end of a wait": {response: fake.Response{Text: "x", Delay: time.Second}, wait: func(context.Context, time.Duration) error { return context.Canceled }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := wire.New(wire.Config{Script: &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{c.response}}}}, Quirks: c.quirks, Wait: c.wait, Delays: c.wait != nil, AllowUnused: true})
+			for range 3 {
+				func() {
+					defer func() {
+						if err := recover(); err != nil && err != http.ErrAbortHandler {
+							panic(err)
+						}
+					}()
+					post(t, s, chatPath, body)
+				}()
+			}
+			if r := s.Done(); !r.OK() {
+				t.Errorf("got failures %q and rejected requests %v, want none", r.Failures, r.RejectedRequests)
 			}
 		})
 	}

@@ -43,7 +43,8 @@ type Report struct {
 	// request selected.
 	Unused []string `json:"unused"`
 	// Failures describes in sentences why the run fails, in addition to the members above:
-	// no request came, or a response was never requested. It is empty until [Server.Done].
+	// no request came, a response was never requested, or a request came again and again. It
+	// is empty until [Server.Done].
 	// A caller may add its own.
 	Failures []string `json:"failures"`
 	// Notes describes in sentences what is unusual and no failure: a request that came again
@@ -116,9 +117,10 @@ func (s *Server) Report() Report {
 
 // Done returns the report of a server whose clients have ended. It also reports
 // responses with tool calls from which no request continued (INV-07), and Failures if no
-// request came or, unless [Config.AllowUnused], if a response was never requested. It accepts
-// both if a response showed a quirk with the Ending "error", and unused responses if one with
-// "early".
+// request came, if a request came three times in a row although each time it got its complete
+// response or, unless [Config.AllowUnused], if a response was never requested. It accepts
+// such calls and unused responses if a response showed a quirk with the Ending "error", and
+// unused responses if one with "early".
 func (s *Server) Done() Report {
 	r := s.Report()
 	for _, p := range s.watch.Pending() {
@@ -134,13 +136,15 @@ func (s *Server) Done() Report {
 	}
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.Request, b.Request) })
 	r.count()
-	r.Notes = s.notes()
+	again, notes := s.repeated()
+	r.Notes = notes
 	switch missing := s.noRequest(&r); {
 	case missing != "":
 		r.Failures = append(r.Failures, missing)
 	case !s.cfg.AllowUnused && !s.ending(&r, quirk.EndsWithError, quirk.EndsEarly):
 		r.Failures = append(r.Failures, r.Unused...)
 	}
+	r.Failures = append(r.Failures, again...)
 	return r
 }
 
@@ -214,7 +218,7 @@ func (s *Server) violation(request int, session string, v check.Violation) Viola
 func (x *exchange) reject(e *strict.Error) {
 	e.Type = cmp.Or(e.Type, x.InvalidType())
 	id := "req_" + x.key.ID()
-	first := x.addSent(e.Status, e.ID)
+	first := x.addSent(e.Status, e.ID).before(x.number)
 	if v := rejection(e); first == 0 && !x.broke && !e.Setup && v.Invariant != "" {
 		x.addViolations(v)
 	}

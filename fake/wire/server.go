@@ -71,8 +71,9 @@ type Server struct {
 	report     Report
 	listed     int // requests that list models
 	sent       map[sent]*repeats
-	applicable map[string]bool // the quirks, if FindQuirks
-	unmatched  map[string]int  // index in the report, by method and path
+	answered   map[string]*repeats // the last request of each session, if the client may have its complete response
+	applicable map[string]bool     // the quirks, if FindQuirks
+	unmatched  map[string]int      // index in the report, by method and path
 	inputs     inputs
 	pages      int      // refused requests of web pages
 	page       string   // why the first one was refused
@@ -87,7 +88,7 @@ func New(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, watch: watch.Monitor{Rewrites: cfg.Suppress["INV-05"] != ""},
 		strict: strict.Config{Script: cfg.Model, Key: cfg.Key, Models: cfg.Models},
-		report: Report{Format: reportFormat, Version: ReportVersion, Shown: map[string]int{}}, sent: map[sent]*repeats{}, applicable: map[string]bool{},
+		report: Report{Format: reportFormat, Version: ReportVersion, Shown: map[string]int{}}, sent: map[sent]*repeats{}, answered: map[string]*repeats{}, applicable: map[string]bool{},
 		unmatched: map[string]int{}, inputs: inputs{values: map[string]string{}},
 	}
 	for _, q := range cfg.Quirks {
@@ -225,12 +226,18 @@ func (x *exchange) respond(ctx context.Context, p *reply.Response) {
 	}
 	r, shown := quirk.Render(p, s.quirks)
 	s.countQuirks(shown)
+	var counted *repeats // nil if the client may retry, because of a quirk, an error or the script
 	if !slices.Contains(shown, true) && p.Script.Error == nil && !x.hasAttempts(p.Key.Place) {
-		x.addSent(0, "")
+		counted = x.addSent(0, "")
+	} else {
+		x.setAnswered(nil)
 	}
 	r.Complete = func() {
 		if m, ok := r.Message(); ok {
 			s.watch.AddResponse(x.talk, m)
+			if r.End == reply.EndBody {
+				x.setAnswered(counted)
+			}
 		}
 	}
 	if s.cfg.Wait != nil {
