@@ -38,7 +38,8 @@ func (k *kinds) isKnown(u llm.Unknown, kind string) bool {
 	case slices.Contains(textKinds, name):
 		return isEmptyPart(part)
 	case isReasoning:
-		return message.OtherText(part, own...) == "" && message.IsReasoning(part, own...)
+		isRead := message.OtherText(part, own...) == "" && message.IsReasoning(part, own...)
+		return isRead && (prefix != "inspect." || !hasOtherData(part, own...))
 	case slices.Contains(message.ReferenceKinds, name) && message.OtherText(part) != "":
 		return false
 	case tree.Scalar(part, "execution") == "client": // a search for tools without an id, which is not a call

@@ -264,7 +264,7 @@ type Resources struct {
 // Resources returns the resource usage of the run. For a trace it is the usage of all model
 // calls and the time of the last event. For other recordings it comes from Meta: Inspect's
 // model_usage, of all models, and total_time; promptfoo's tokenUsage, also of the response, latencyMs and cost;
-// SWE-agent's info.model_stats; Langfuse's latency; usage, or the AI SDK's totalUsage
+// SWE-agent's info.model_stats; the responses of mini-swe-agent; Langfuse's latency; usage, or the AI SDK's totalUsage
 // or the usage of its steps.
 // Of these, input and output tokens are read. The usage of a conversation over HTTP is
 // complete. The cost of spans and of conversations over HTTP is the sum of that of their calls, as cost in Meta.

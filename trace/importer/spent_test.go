@@ -129,6 +129,34 @@ func TestCosts(t *testing.T) {
 }
 
 // The results that promptfoo writes have the usage as part of the response.
+func TestUsageOfMiniSWEAgent(t *testing.T) {
+	file := func(first, second string) string {
+		return `{"info":{"model_stats":{"instance_cost":0.5,"api_calls":2},"exit_status":"Submitted","submission":"p"},"messages":[{"role":"user","content":"q"},
+{"role":"assistant","content":"x","extra":{"actions":[],"response":{"id":"r","usage":` + first + `},"cost":0.25}},{"role":"user","content":"y","extra":{"returncode":0}},
+{"role":"assistant","content":"z","extra":{"response":{"id":"s","usage":` + second + `}}},{"role":"exit","content":"p","extra":{"submission":"p"}}],"trajectory_format":"mini-swe-agent-1.1"}`
+	}
+	for name, c := range map[string]struct {
+		file    string
+		want    llm.Usage
+		unknown string
+	}{
+		"Chat Completions": {
+			file(`{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":1}}`, `{"prompt_tokens":8,"completion_tokens":3}`),
+			llm.Usage{InputTokens: 15, OutputTokens: 5, CacheReadInputTokens: 4, ReasoningOutputTokens: 1}, "",
+		},
+		"Responses": {file(`{"input_tokens":7,"output_tokens":2,"input_tokens_details":{"cached_tokens":4}}`, `null`), llm.Usage{InputTokens: 7, OutputTokens: 2, CacheReadInputTokens: 4}, ""},
+		"none":      {file(`null`, `null`), llm.Usage{}, ""},
+		"a text":    {file(`{"prompt_tokens":"many"}`, `{"prompt_tokens":8}`), llm.Usage{InputTokens: 8}, "messages[1].extra.response.usage.prompt_tokens is a string"},
+	} {
+		isReported(t, name, c.file, c.unknown)
+		_, runs, _, _ := readAll(t, "file", []byte(c.file))
+		want := importer.Resources{Usage: c.want, Cost: 0.5}
+		if len(runs) != 1 || runs[0].Resources() != want {
+			t.Errorf("%s: got %d runs, %+v; want %+v", name, len(runs), runs[0].Resources(), want)
+		}
+	}
+}
+
 func TestUsageOfPromptfoo(t *testing.T) {
 	file := func(usage, response string) string {
 		return `{"evalId":"e","results":{"version":3,"results":[{"testIdx":0,"promptIdx":0,"prompt":{"raw":"q"},"vars":{"a":"b"},"success":true,"score":1` + usage + `,"response":{"output":"a"` + response + `}}]}}`

@@ -102,11 +102,11 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 		case llm.Text:
 			addMembers(k.unknown(p.Opaque), add)
 			addText(k.list, of, p.Text, true, add)
-			addMissingText(p.Opaque, "text", of, p.Text, add)
+			k.addMissingText(p.Opaque, "text", of, p.Text, add)
 		case llm.Reasoning: // which may have the content of Responses in addition to the summary
 			addMembers(k.unknown(p.Opaque), add)
 			addText(k.list, of, p.Text, false, add)
-			addMissingText(p.Opaque, "thinking", of, p.Text, add)
+			k.addMissingText(p.Opaque, "thinking", of, p.Text, add)
 		case llm.Media:
 			addMembers(k.unknown(p.Opaque), add)
 			addMedia(p, k.list, add)
@@ -116,20 +116,35 @@ func (k *kinds) addParts(parts []llm.Part, of string, add func(format string, ar
 	}
 }
 
-// addMissingText adds a block of Anthropic without text that has data in a member that the API does not have. The codecs of
-// the other protocols do not read such a part.
-func addMissingText(opaque json.RawMessage, kind, of, text string, add func(format string, args ...any)) {
+// addMissingText adds a block of Anthropic, or a content of Inspect, without text that has data in a member that the format
+// does not have. The codecs of the other protocols do not read such a part.
+func (k *kinds) addMissingText(opaque json.RawMessage, kind, of, text string, add func(format string, args ...any)) {
 	if text != "" || opaque == nil {
 		return
 	}
-	nothing := func() string { return "" }
-	for name, value := range tree.Members(tree.Member(opaque, "anthropic")) {
-		isOther := !aboutBlock[name] && name != "content" && !message.IsTextMember(name, value, nothing) // which addText adds
-		if isOther && (value[0] == '"' || value[0] == '[') && !message.IsEmpty(value) {
-			add("the %s has a part of the kind %q whose text is not read", of, kind)
-			return
+	block := tree.Member(opaque, "anthropic")
+	if k.format == "inspect" && !tree.IsTrue(opaque, "redacted") {
+		block = opaque
+		if kind == "thinking" {
+			kind = "reasoning"
 		}
 	}
+	if hasOtherData(block) {
+		add("the %s has a part of the kind %q whose text is not read", of, kind)
+	}
+}
+
+// hasOtherData reports whether a block has data in a member that is not about it, except those with these names and content,
+// and those which [addText] adds.
+func hasOtherData(block json.RawMessage, except ...string) bool {
+	nothing := func() string { return "" }
+	for name, value := range tree.Members(block) {
+		isOther := !aboutBlock[name] && name != "content" && !slices.Contains(except, name) && !message.IsTextMember(name, value, nothing)
+		if isOther && (value[0] == '"' || value[0] == '[') && !message.IsEmpty(value) {
+			return true
+		}
+	}
+	return false
 }
 
 // aboutBlock are members of a block that are no text.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -217,6 +218,26 @@ func TestBlocksWithoutText(t *testing.T) {
 		isReported(t, block+", a list", `[`+messages+`]`, want)
 		isReported(t, block+", a request", typed(anthropic, `{"model":"c","max_tokens":9,"messages":[`+messages+`]}`, done), want)
 		isReported(t, block+", a response", typed(anthropic, `{"model":"c","max_tokens":9,"messages":[{"role":"user","content":"q"}]}`, strings.Replace(done, `"content":[{"type":"text","text":"d"}]`, content, 1)), want)
+	}
+}
+
+// A content of Inspect whose text is in an unknown member is listed. The summary of a reasoning is its text if it has no other.
+func TestContentOfInspectWithoutText(t *testing.T) {
+	for content, want := range map[string]struct{ unknown, text string }{
+		`{"type":"reasoning","reasoning":"","novel":"lost"}`:                                            {`of the kind "reasoning" whose text is not read`, ""},
+		`{"type":"reasoning","novel":"lost"}`:                                                           {`of the kind "inspect.reasoning" with data that is not read`, ""},
+		`{"type":"text","text":"","novel":["lost"]}`:                                                    {`of the kind "text" whose text is not read`, ""},
+		`{"type":"reasoning","reasoning":"","summary":"s","signature":"Eq=="}`:                          {"", "s"},
+		`{"type":"reasoning","reasoning":"r","summary":"s","novel":"x","internal":{"a":1}}`:             {"", "r"},
+		`{"type":"reasoning","reasoning":"","signature":"Eq==","redacted":false,"internal":{"id":"a"}}`: {"", ""},
+		`{"type":"reasoning","reasoning":"Eq==","summary":"s","redacted":true}`:                         {"", ""},
+	} {
+		file := `{"version":2,"status":"success","eval":{"task":"t"},"samples":[{"id":"1","epoch":1,"input":"q","target":"t","messages":[{"role":"user","content":"q"},{"role":"assistant","content":[` + content + `,{"type":"text","text":"a"}]}]}]}`
+		isReported(t, content, file, want.unknown)
+		_, runs, _, _ := readAll(t, "file", []byte(file))
+		if r, ok := runs[0].Messages[1].Parts[0].(llm.Reasoning); r.Text != want.text || !ok && want.text != "" {
+			t.Errorf("%s: got %q, want %q", content, r.Text, want.text)
+		}
 	}
 }
 

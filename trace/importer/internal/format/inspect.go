@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -229,7 +230,8 @@ func (s *Sample) part(d *jsonio.Dec) llm.Part {
 	case ok && kind == "reasoning" && redacted:
 		return llm.Reasoning{Opaque: whole} // only the provider can read its text
 	case ok && kind == "reasoning":
-		return llm.Reasoning{Text: s.resolve(text), Opaque: rest.JSON()}
+		summary := tree.Scalar(whole, "summary") // of a reasoning that the provider does not show
+		return llm.Reasoning{Text: s.resolve(cmp.Or(text, summary)), Opaque: rest.JSON()}
 	case ok && kind == "image":
 		return s.image(text, rest.JSON())
 	}

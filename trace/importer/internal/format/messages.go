@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/shape"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -78,6 +80,7 @@ func Messages(d *jsonio.Dec, run *Run) {
 			run.replyMessages(answer)
 		}
 		run.endMiniSWEAgent()
+		run.usageOfMiniSWEAgent()
 		run.ReportOtherMessages()
 		run.Sent = run.isRequest("tools", "functions", "parallel_tool_calls", "system", "toolConfig")
 	default:
@@ -97,6 +100,23 @@ func (r *Run) endMiniSWEAgent() {
 		r.setMeta("exit", exit.AppendJSON(nil))
 		r.Messages, r.Answer = r.Messages[:n], cmp.Or(tree.Scalar(r.Meta["info"], "submission"), exit.Text())
 	}
+}
+
+// usageOfMiniSWEAgent reads the usage in the responses that a trajectory of mini-swe-agent has next to their messages.
+func (r *Run) usageOfMiniSWEAgent() {
+	if !strings.HasPrefix(r.meta("trajectory_format"), "mini-swe-agent") || r.Meta["usage"] != nil {
+		return
+	}
+	var sum llm.Usage
+	for n, m := range r.Messages {
+		usage := tree.Member(m.Opaque, "extra", "response", "usage")
+		shape.Usage("messages["+strconv.Itoa(n)+"].extra.response.usage", usage, func(format string, args ...any) { r.ReportUnknown("", format, args...) })
+		u := message.LangChainCounts(usage)
+		u.CacheReadInputTokens = tree.Count(tree.First(usage, "prompt_tokens_details", "input_tokens_details"), "cached_tokens")
+		u.ReasoningOutputTokens = tree.Count(tree.First(usage, "completion_tokens_details", "output_tokens_details"), "reasoning_tokens")
+		sum = sum.Add(u)
+	}
+	r.setUsage(sum)
 }
 
 // actions returns the expected calls of a task of tau-bench, from the member info of a run.
