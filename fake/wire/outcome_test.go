@@ -162,7 +162,7 @@ func TestDoneFailures(t *testing.T) {
 	}
 }
 
-// A client may send a request again whose response broke off, failed by a quirk or is not there yet.
+// A client may send a request again whose response was interrupted, failed by a quirk or is not there yet.
 func TestRetriesAreNoFailure(t *testing.T) {
 	const body = `{"model":"gpt-5","messages":[{"role":"user","content":"a"}],"stream":true}`
 	for name, c := range map[string]struct {
