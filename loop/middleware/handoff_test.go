@@ -181,9 +181,13 @@ func TestHandoffModels(t *testing.T) {
 
 // DA-20: a handoff does not restart the step count.
 func TestHandoffKeepsStepLimit(t *testing.T) {
-	got, res, _ := handOver(t, circle(), &middleware.Vars{}, loop.Config{MaxSteps: 2}, turn("transfer_to_b"), turn("t_b"), fake.Response{Text: "never"})
-	if len(got) != 2 || res.StopReason != trace.ReasonMaxSteps {
-		t.Errorf("got %q, %q", got, res.StopReason)
+	for want, cfg := range map[trace.Reason]loop.Config{
+		trace.ReasonMaxSteps: {MaxSteps: 2}, trace.ReasonStopCondition: {StopWhen: []loop.StopCondition{loop.StepCountIs(2)}},
+	} {
+		got, res, _ := handOver(t, circle(), &middleware.Vars{}, cfg, turn("transfer_to_b"), turn("t_b"), fake.Response{Text: "never"})
+		if len(got) != 2 || res.StopReason != want {
+			t.Errorf("%s: got %q, %q", want, got, res.StopReason)
+		}
 	}
 }
 

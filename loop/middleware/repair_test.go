@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,15 +36,15 @@ func badCall(name, args string) fake.Response {
 	return fake.Response{Calls: []fake.Call{{ID: "c1", Name: name, Arguments: args}}}
 }
 
-// repairs runs a response with calls and a final response under Repair with another model.
-func repairs(t *testing.T, first fake.Response, repairer *fake.Model) (res *loop.Result, events []trace.Event) {
+// repairs runs a response with calls, the next ones and a final response under Repair with another model.
+func repairs(t *testing.T, first fake.Response, repairer *fake.Model, next ...fake.Response) (res *loop.Result, events []trace.Event) {
 	t.Helper()
 	var mem trace.Memory
 	cfg := loop.Config{
 		Tools: []loop.Tool{weather(t), tool}, Sink: &mem,
 		Middleware: []loop.Middleware{middleware.Repair{Model: repairer, ModelName: "small"}.Middleware()},
 	}
-	agent, err := loop.New(fake.NewModel(first, fake.Response{Text: "done"}), &cfg)
+	agent, err := loop.New(fake.NewModel(slices.Concat([]fake.Response{first}, next, []fake.Response{{Text: "done"}})...), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +103,10 @@ func TestRepair(t *testing.T) {
 		if name == "the other fails" != strings.HasPrefix(warned, "repair_failed: the arguments of the call c1 were not repaired: ") {
 			t.Errorf("%s: warned %q", name, warned)
 		}
+	}
+	res, _ := repairs(t, long, fake.NewModel(says(`{"city":"Bern"}`)), badCall("weather", `{"city":7}`))
+	if got := res.Steps[1].Results[0]; got.IsError || got.Text() != `{"city":"Bern","days":3}` {
+		t.Errorf("after a step that was truncated at its length: got %+v", got)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
 )
 
 // Agent is an agent of a handoff graph, which may have cycles. Runs do not change it. It
@@ -119,14 +120,44 @@ func (r *run) middleware(hook endHook) ([]loop.Middleware, error) {
 		return nil, err
 	}
 	list := []loop.Middleware{middleware.Variables(r.scope), handoff}
+	continues := false // the hook continues after the response
 	if hook != nil {
 		end, err := middleware.PrepareEnd(root, r.scope, hook, 0)
-		return append(list, end), err
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, afterModel(end, func(after afterModelHook) afterModelHook {
+			return func(ctx context.Context, s *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+				d, err := after(ctx, s, response)
+				continues = d.Action == trace.Continue
+				return d, err
+			}
+		}))
 	}
-	if r.root.Output != nil {
-		list = append(list, r.root.Output.Middleware(0))
+	if r.root.Output != nil { // of the response that ends the run
+		list = append(list, afterModel(r.root.Output.Middleware(0), func(after afterModelHook) afterModelHook {
+			return func(ctx context.Context, s *loop.StepInfo, response *llm.Response) (d loop.Decision, err error) {
+				if continues {
+					return d, nil
+				}
+				return after(ctx, s, response)
+			}
+		}))
 	}
 	return list, nil
+}
+
+type afterModelHook = func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error)
+
+// afterModel returns the middleware with another AfterModel hook.
+func afterModel(m loop.Middleware, wrap func(afterModelHook) afterModelHook) loop.Middleware {
+	hooks := m.New
+	m.New = func(info loop.RunInfo) loop.Hooks {
+		h := hooks(info)
+		h.AfterModel = wrap(h.AfterModel)
+		return h
+	}
+	return m
 }
 
 // handoffAgent returns the handoff agent for an agent, with all agents that it can reach.

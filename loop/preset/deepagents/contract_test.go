@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestStopWhenDA10DA13(t *testing.T) {
 		want     int
 	}{
 		{nil, 0, nil, 0, 25}, {is(50), 0, nil, 0, 50}, {nil, 0, is(50), 0, 50}, {is(3), 0, nil, 0, 3}, {nil, 0, is(3), 0, 3},
-		{is(50, 40), 0, nil, 0, 40}, {is(40, 50), 0, nil, 0, 40}, {is(3), 0, is(50), 0, 50}, {nil, 3, is(50), 0, 50}, {is(50), 0, nil, 4, 4}, {is(50), 30, nil, 0, 30},
+		{is(50, 40), 0, nil, 0, 40}, {is(40, 50), 0, nil, 0, 40}, {is(3), 0, is(50), 0, 50}, {nil, 3, is(50), 0, 50}, {is(50), 0, nil, 4, 4}, {is(2), 0, nil, 4, 4}, {is(50), 30, nil, 0, 30},
 	} {
 		for name, entry := range entryPoints {
 			m := fake.NewModel(slices.Repeat([]fake.Response{calls("a", "a")}, 60)...)
@@ -103,6 +104,20 @@ func TestPrepareEndDA56(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"b done", "summary"}, deltas); diff != "" || hooked != 1 {
 		t.Errorf("swarm: %d hooks, texts (-want +got):\n%s", hooked, diff)
+	}
+	for answer, end := range map[string]string{"{}": "finish-step finish", "summary": "finish-step error finish"} { // the schema is that of the last answer
+		typed := root()
+		if typed.Output, err = middleware.NewOutput([]byte(`{"type":"object"}`)); err != nil {
+			t.Fatal(err)
+		}
+		typed.Model = fake.NewModel(calls("transfer_to_b"), text("b done"), text(answer))
+		parts, err := deepagents.Swarm(t.Context(), typed, loop.Prompt("go"), nil, nil, uistream.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := types(parts); !strings.HasSuffix(got, "text-end "+end) || hooked != 1 {
+			t.Errorf("swarm with the answer %s: %s after %d hooks", answer, got, hooked)
+		}
 	}
 }
 
@@ -212,10 +227,10 @@ func TestHandoffsOfGenerate(t *testing.T) {
 	}}
 	root, b, c, d := agent("root", nil, reads), agent("b", nil, fails), agent("c", nil, tool("z", "Z")), agent("d", nil)
 	root.Description, b.Description, c.Description = "Plans.", "Searches.", "Writes."
-	root.Handoffs, b.Handoffs, c.Handoffs = []*deepagents.Agent{b}, []*deepagents.Agent{c}, []*deepagents.Agent{root, b, d}
+	root.Handoffs, b.Handoffs, c.Handoffs = []*deepagents.Agent{b}, []*deepagents.Agent{c, d}, []*deepagents.Agent{root, b, d}
 	const (
 		asRoot = "I am root of  [x: Reads. ours transfer_to_b: Hands the conversation over to b. Searches.]"
-		asB    = "I am b of  [y ours transfer_to_c: Hands the conversation over to c. Writes.]"
+		asB    = "I am b of  [y ours transfer_to_c: Hands the conversation over to c. Writes. transfer_to_d: Hands the conversation over to d.]"
 		asC    = "I am c of  [z ours transfer_to_root: Hands the conversation over to root. Plans. transfer_to_b: Hands the conversation over to b. Searches. transfer_to_d: Hands the conversation over to d.]"
 		asD    = "I am d of  [ours]"
 	)
@@ -325,7 +340,10 @@ func TestAwaitablesDA53DA58(t *testing.T) {
 				"results": func() string { v, err := s.ToolResults(); return fmt.Sprint(len(v), " ", err) },
 			}
 			want := map[string]string{"text": "x <nil>", "steps": "a=A b=B | c=C | | <nil>", "calls": "0 <nil>", "results": "0 <nil>"}
-			got := map[string]string{first: await[first]()}
+			if got := await[first](); got != want[first] {
+				t.Errorf("%s first: got %q, want %q", first, got, want[first])
+			}
+			got := map[string]string{}
 			for range 2 {
 				for name, f := range await {
 					got[name] = f()
@@ -362,12 +380,13 @@ func checkAwaitables(t *testing.T, s *deepagents.Stream, is func(error) bool) {
 	}
 }
 
-// DA-54: the UI stream of an executed run has the parts of a swarm without a hook, with and without
-// the reasoning, at each read.
+// DA-54: the UI stream of an executed run has the parts of a swarm without a hook, with each option,
+// at each read.
 func TestUIStreamDA54(t *testing.T) {
 	first := calls("a")
 	first.Text, first.Reasoning = "one", "hm"
-	for _, opts := range []uistream.Options{{}, {OmitReasoning: true}} {
+	metadata := func(ev trace.Event) json.RawMessage { return json.RawMessage(strconv.Itoa(int(ev.Seq))) }
+	for _, opts := range []uistream.Options{{}, {OmitReasoning: true}, {MessageID: "m1", FinishReason: true, Metadata: metadata}} {
 		root := func() *deepagents.Agent { return agent("root", fake.NewModel(first, text("two")), tool("a", "A")) }
 		s, err := deepagents.Execute(t.Context(), root(), loop.Prompt("go"), nil, nil)
 		if err != nil {
@@ -419,7 +438,7 @@ func TestOutputModeDA57(t *testing.T) {
 		if diff := cmp.Diff(requests, sameRequests); diff != "" {
 			t.Errorf("requests (-full_history +last_message):\n%s", diff)
 		}
-		if diff := cmp.Diff(full, last, cmpopts.IgnoreFields(deepagents.Result{}, "Messages", "State", "Loop"), cmpopts.IgnoreUnexported(loop.Step{})); diff != "" {
+		if diff := cmp.Diff(full, last, cmpopts.IgnoreFields(deepagents.Result{}, "Messages", "State"), cmpopts.IgnoreUnexported(loop.Step{})); diff != "" {
 			t.Errorf("results (-full_history +last_message):\n%s", diff)
 		}
 		if diff := cmp.Diff(full.State.Values(), last.State.Values()); diff != "" || len(full.Messages) != c.messages || len(last.Messages) != 1 || string(full.Output) != c.output {

@@ -109,18 +109,22 @@ func TestExecuteStreamsDA01(t *testing.T) {
 // DA-02, DA-03, DA-05: the three entry points send equal requests, with the options of the run, and
 // return equal results.
 func TestEntryPointsDA02DA05(t *testing.T) {
-	turns := []fake.Response{calls("a"), calls("transfer_to_b"), text("done")}
+	turns := []fake.Response{calls("a"), calls("transfer_to_b"), text("{}")}
 	turns[0].Text = "first"
+	shape, err := middleware.NewOutput([]byte(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	run := func(entry func(*deepagents.Agent, *middleware.Vars) error) []string {
 		m := fake.NewModel(turns...)
 		root := agent("root", m, tool("a", "A"))
-		root.Handoffs = []*deepagents.Agent{agent("b", nil)}
+		root.Handoffs, root.Output = []*deepagents.Agent{agent("b", nil)}, shape
 		if err := entry(root, middleware.NewVars(map[string]any{"user": "Ada"})); err != nil {
 			t.Fatal(err)
 		}
 		for i, r := range m.RecordedRequests() {
-			if r.Request.Settings.MaxTokens != 7 {
-				t.Errorf("request %d does not have the settings of the options: %+v", i, r.Request.Settings)
+			if r.Request.Settings.MaxTokens != 7 || r.Request.Settings.OutputSchema == nil {
+				t.Errorf("request %d does not have the settings of the options and the schema of the answer: %+v", i, r.Request.Settings)
 			}
 		}
 		return asked(m)
@@ -129,7 +133,7 @@ func TestEntryPointsDA02DA05(t *testing.T) {
 	want := []string{"I am root of Ada: 3, user", "I am root of Ada: 5, tool", "I am b of Ada: 7, tool"}
 	in := loop.Continue([]llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "ho"})}, llm.User("go"))
 	check := func(res *deepagents.Result, err error) error {
-		if res.Text != "done" || len(res.Steps) != 3 || res.Steps[0].Text != "first" || res.Steps[0].Results[0].Text() != "A" || res.Steps[2].Text != "done" {
+		if res.Text != "{}" || len(res.Steps) != 3 || res.Steps[0].Text != "first" || res.Steps[0].Results[0].Text() != "A" || res.Steps[2].Text != "{}" {
 			t.Errorf("got %+v", res)
 		}
 		return err
@@ -273,7 +277,7 @@ func TestLimitDA13(t *testing.T) {
 }
 
 // DA-14: PrepareStep is called for each model call, with the steps so far and the
-// messages, in each entry point.
+// messages, in each entry point, also after a response without calls that the run continues.
 func TestPrepareStepDA14(t *testing.T) {
 	for name, entry := range entryPoints {
 		var got []string
@@ -287,11 +291,11 @@ func TestPrepareStepDA14(t *testing.T) {
 				return loop.StepChange{}, nil
 			}}
 		}}
-		m := fake.NewModel(calls("a"), calls("a"), text("done"))
+		m := fake.NewModel(calls("a"), calls("a"), fake.Response{Text: "so far", FinishReason: llm.FinishPause}, text("done"))
 		if err := entry(t.Context(), agent("root", m, tool("a", "A")), loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{Middleware: []loop.Middleware{spy}}}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"0 steps, 0 results, 1 messages", "1 steps, 1 results, 3 messages", "2 steps, 2 results, 5 messages"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"0 steps, 0 results, 1 messages", "1 steps, 1 results, 3 messages", "2 steps, 2 results, 5 messages", "3 steps, 2 results, 6 messages"}, got); diff != "" {
 			t.Errorf("%s: prepared steps (-want +got):\n%s", name, diff)
 		}
 	}
@@ -327,10 +331,10 @@ func TestOutputModeDA35DA36(t *testing.T) {
 		want  string
 	}{
 		{false, 0, "assistant tool assistant tool assistant"}, {true, 0, "assistant:done"}, {false, 1, "assistant tool"}, {true, 1, "assistant:first"},
-		{false, 2, "assistant tool assistant tool"}, {true, 2, "assistant:second"},
+		{false, 2, "assistant tool assistant tool"}, {true, 2, "assistant:"},
 	} {
 		first, second := calls("a"), calls("a")
-		first.Text, second.Text = "first", "second"
+		first.Text = "first"
 		m := func() *fake.Model { return fake.NewModel(first, second, text("done")) }
 		opts := &deepagents.Options{LastMessage: c.last, Loop: loop.Config{MaxSteps: c.steps}}
 		res, err := deepagents.Generate(t.Context(), agent("root", m(), tool("a", "A")), history, nil, opts)
@@ -455,23 +459,24 @@ func TestOutputDA41(t *testing.T) {
 
 // DA-43, DA-44: a cancel is an AbortError. No other failure is an AbortError.
 func TestAbortDA43DA44(t *testing.T) {
-	stopped := errors.New("stopped by the user")
+	stopped, over := errors.New("stopped by the user"), fmt.Errorf("budget: %w", context.DeadlineExceeded)
 	for name, c := range map[string]struct {
 		model *fake.Model
-		abort bool
+		abort error
 		says  string
 	}{
-		"cancel": {fake.NewModel(text("x")), true, "AbortError: stopped by the user"},
-		"late":   {fake.NewModel(text("x")), false, "context deadline exceeded"},
-		"boom":   {fake.NewModel(fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}), false, "fake: status 500: boom"},
+		"cancel":              {fake.NewModel(text("x")), stopped, "AbortError: stopped by the user"},
+		"cancel for its time": {fake.NewModel(text("x")), over, "AbortError: budget: context deadline exceeded"},
+		"late":                {fake.NewModel(text("x")), nil, "context deadline exceeded"},
+		"boom":                {fake.NewModel(fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}), nil, "fake: status 500: boom"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		opts := &deepagents.Options{Loop: loop.Config{Sink: trace.SinkFunc(func(ev trace.Event) error {
 			switch ev.Body.(type) {
 			case trace.ModelRequest:
-				if c.abort {
-					cancel(stopped)
+				if c.abort != nil {
+					cancel(c.abort)
 				}
 			case trace.ModelError: // the run has already failed
 				cancel(stopped)
@@ -483,7 +488,7 @@ func TestAbortDA43DA44(t *testing.T) {
 		}
 		_, err := deepagents.Generate(ctx, agent("root", c.model), loop.Prompt("go"), nil, opts)
 		abort, is := errors.AsType[*deepagents.AbortError](err)
-		if is != c.abort || err == nil || err.Error() != c.says || is && (abort.Name() != "AbortError" || !errors.Is(err, stopped)) {
+		if is != (c.abort != nil) || err == nil || err.Error() != c.says || is && (abort.Name() != "AbortError" || !errors.Is(err, c.abort)) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

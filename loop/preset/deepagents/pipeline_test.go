@@ -58,6 +58,22 @@ func TestParallelRunsDA47(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
+	// The values and the middleware of the caller, whose list has room for more.
+	values, list := map[string]any{"user": "Ada"}, append(make([]loop.Middleware, 0, 8), middleware.Repair{}.Middleware())
+	var streams []*deepagents.Stream
+	for range 2 {
+		s, err := deepagents.Execute(t.Context(), root, loop.Prompt("go"), middleware.NewVars(values), &deepagents.Options{Loop: loop.Config{Middleware: list}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams = append(streams, s)
+	}
+	for i, s := range streams {
+		s.Consume(nil)
+		if active, _ := middleware.ActiveAgent.Get(s.State()); active != "b" || len(values) != 1 {
+			t.Errorf("run %d of two: the active agent is %q, the values %v", i, active, values)
+		}
+	}
 }
 
 // DA-48: a pipeline of agents, one of which runs many times concurrently. The text of one

@@ -110,7 +110,7 @@ func TestStreamsConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// DA-42: a failure is passed only to onError.
+// DA-42: a failure is passed only to onError, also a cancel.
 func TestConsumeDA42(t *testing.T) {
 	var got []error
 	s := execute(t, nil, nil, fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}})
@@ -124,6 +124,16 @@ func TestConsumeDA42(t *testing.T) {
 		t.Errorf("parts: %s", got)
 	}
 	execute(t, nil, nil, text("x")).Consume(func(err error) { t.Errorf("got %v", err) })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s, err := deepagents.Execute(ctx, agent("root", fake.NewModel(text("x"))), loop.Prompt("go"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Consume(func(got error) { err = got })
+	if !isAbort(err) {
+		t.Errorf("canceled: got %v", err)
+	}
 }
 
 // DA-34, DA-43: a cancel ends the stream with an abort. A caller that stops the iteration
@@ -312,8 +322,10 @@ func TestPartsUnusualRuns(t *testing.T) {
 			{Body: trace.ModelDelta{Type: trace.DeltaText, Text: "{}"}, Purpose: trace.PurposeRepair},
 			{Body: trace.ModelDelta{Type: trace.DeltaReasoning, Text: "hm"}},
 			{Body: trace.ModelDelta{Type: trace.DeltaCall}},
-			{Body: trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}},
+			{Body: trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "b", Arguments: "{"})}},
 			{Body: trace.ToolSkip{ToolCallID: "c1", Name: "a", Result: llm.ToolResult{ID: "c1", Name: "a"}}},
+			{Body: trace.ToolStart{ToolCallID: "c2", Name: "b", Arguments: `{"n":1}`}}, // repaired
+			{Body: trace.ToolEnd{ToolCallID: "c2", Result: llm.ToolResult{ID: "c2", Name: "b"}}},
 			{Body: trace.RunEnd{Error: &trace.Error{Message: "boom"}}},
 		} {
 			if !yield(ev, nil) {
@@ -331,7 +343,9 @@ func TestPartsUnusualRuns(t *testing.T) {
 	}
 	want := []string{
 		`{"type":"reasoning","textDelta":"hm"}`, `{"type":"tool-call","toolCallId":"c1","toolName":"a","args":{}}`,
-		`{"type":"tool-result","toolCallId":"c1","toolName":"a","args":{},"result":""}`, `{"type":"error","error":"boom"}`,
+		`{"type":"tool-result","toolCallId":"c1","toolName":"a","args":{},"result":""}`,
+		`{"type":"tool-call","toolCallId":"c2","toolName":"b","args":{"n":1}}`, `{"type":"tool-result","toolCallId":"c2","toolName":"b","args":{"n":1},"result":""}`,
+		`{"type":"error","error":"boom"}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
@@ -341,12 +355,15 @@ func TestPartsUnusualRuns(t *testing.T) {
 	}
 	for cause, want := range map[string]string{"deadline": "error", "error": "abort", "cancel": "abort"} {
 		over := func(yield func(trace.Event, error) bool) {
-			_ = yield(trace.Event{Body: trace.Canceled{Reason: cause}}, nil) && yield(trace.Event{Body: trace.RunEnd{}}, errors.New("over"))
+			_ = yield(trace.Event{Body: trace.RunStart{}}, nil) && yield(trace.Event{Body: trace.Canceled{Reason: cause}}, nil) && yield(trace.Event{Body: trace.RunEnd{}}, errors.New("over"))
 		}
 		for p := range deepagents.Parts(over) {
 			if p.Type != want {
 				t.Errorf("canceled for %s: got %s", cause, p.Type)
 			}
+		}
+		if got := types(uistream.Parts(over, uistream.Options{})); !strings.HasPrefix(got, "start "+want) {
+			t.Errorf("canceled for %s: got the UI parts %s", cause, got)
 		}
 	}
 }
