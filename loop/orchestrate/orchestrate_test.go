@@ -218,11 +218,15 @@ func TestDA47Parallel(t *testing.T) {
 	}
 }
 
-// One failure fails the whole step after all calls have ended.
+// One failure fails the whole step after all calls have ended, and cancels none.
 func TestParallelFails(t *testing.T) {
 	for _, clock := range []loop.Clock{nil, fake.NewClock()} {
-		got, err := orchestrate.Parallel(clock, func(_ context.Context, i int) (int, error) {
+		got, err := orchestrate.Parallel(clock, func(ctx context.Context, i int) (int, error) {
 			switch i {
+			case 5:
+				if clock != nil { // ends after those that fail
+					return 50, clock.Sleep(ctx, time.Second)
+				}
 			case 1:
 				return 0, errBoom
 			case 2:
