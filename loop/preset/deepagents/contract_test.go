@@ -105,7 +105,7 @@ func TestPrepareEndDA56(t *testing.T) {
 	if diff := cmp.Diff([]string{"b done", "summary"}, deltas); diff != "" || hooked != 1 {
 		t.Errorf("swarm: %d hooks, texts (-want +got):\n%s", hooked, diff)
 	}
-	for answer, end := range map[string]string{"{}": "finish-step finish", "summary": "finish-step error finish"} { // the schema is that of the last answer
+	for answer, end := range map[string]string{"{}": "finish-step finish", "summary": "finish-step error finish"} { // the schema is that of the final answer
 		typed := root()
 		if typed.Output, err = middleware.NewOutput([]byte(`{"type":"object"}`)); err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ func TestParallelRunsDA47(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
-	// The values and the middleware of the caller, whose list has room for more.
+	// The values and the middleware of the caller, whose list has capacity for more.
 	values, list := map[string]any{"user": "Ada"}, append(make([]loop.Middleware, 0, 8), middleware.Repair{}.Middleware())
 	var streams []*deepagents.Stream
 	for range 2 {
