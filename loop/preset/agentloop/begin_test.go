@@ -71,7 +71,10 @@ func TestAL01AL02Construction(t *testing.T) {
 	if _, err := agentloop.New(t.Context(), nil, nil); !errors.Is(err, agentloop.ErrNoModel) {
 		t.Errorf("no model: %v", err)
 	}
-	blind := []middleware.Guardrail{{Name: "blind", Kind: "Output"}}
+	fine := middleware.Guardrail{Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+		return middleware.GuardrailResult{Pass: true}, nil
+	}}
+	blind := []middleware.Guardrail{fine, {Name: "blind", Kind: "Output"}}
 	if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Guardrails: blind}); err == nil || err.Error() != `agentloop: middleware: the guardrail "blind" has the Kind "Output": want GuardInput or GuardOutput` {
 		t.Errorf("a guardrail that never runs: %v", err)
 	}
@@ -302,6 +305,17 @@ func TestAL10Running(t *testing.T) {
 		t.Errorf("a run while a stopped one ends: %v", early)
 	}
 	same(t, "the ends of runs", []trace.Reason{agentloop.MaxSteps, agentloop.Guardrail, agentloop.Done}, reasons)
+	w = newWorld(t, calls("", "a"), says("never")).agent(agentloop.Config{})
+	w.hook = func(ev agentloop.Event) error {
+		if ev.Name == agentloop.OnStepComplete {
+			_, early = w.Complete(t.Context(), agentloop.Input{Text: "early"}, nil)
+			w.Stop()
+		}
+		return nil
+	}
+	if res := w.run("go"); res.Reason != agentloop.Stopped || !errors.Is(early, agentloop.ErrRunning) {
+		t.Errorf("stopped after a second run was rejected: %q, %v", res.Reason, early)
+	}
 }
 
 // AL-10: caller code that panics or ends its goroutine leaves an agent that can run
@@ -415,9 +429,9 @@ func TestAL40OneTool(t *testing.T) {
 
 // AL-11: SystemFunc is called for each run. Its result is written if it has changed.
 func TestAL11SystemFunc(t *testing.T) {
-	prompts := []string{"A", "A", "B"}
+	prompts := []string{"A", "A", "B", ""}
 	n := 0
-	w := newWorld(t, says("1"), says("2"), says("3")).agent(agentloop.Config{SystemFunc: func(ctx context.Context) (string, error) {
+	w := newWorld(t, says("1"), says("2"), says("3"), says("4")).agent(agentloop.Config{SystemFunc: func(ctx context.Context) (string, error) {
 		if n++; ctx.Value(ctxKey{}) != n {
 			t.Errorf("call %d has the context of another run", n)
 		}
@@ -432,7 +446,7 @@ func TestAL11SystemFunc(t *testing.T) {
 		}
 		got = append(got, fmt.Sprint(w.model.Requests()[i].System.Text(), " after ", writes))
 	}
-	same(t, "prompts and writes", []string{"A after 1", "A after 1", "B after 2"}, got)
+	same(t, "prompts and writes", []string{"A after 1", "A after 1", "B after 2", " after 3"}, got)
 }
 
 // AL-12: input in any form is appended to the history.
@@ -466,8 +480,42 @@ func input(t *testing.T, streamed bool) {
 	}
 }
 
-// AL-13: a run calls only the model, once per step.
+// keyed is a model with a secret.
+type keyed struct {
+	key string
+	*fake.Model
+}
+
+// AL-13: a run calls only the model, once per step. What the model contains is in no event, trace,
+// snapshot or report.
 func TestAL13OnlyTheModel(t *testing.T) {
+	for _, streamed := range []bool{false, true} {
+		w := newWorld(t, calls("", "a"), says("x"))
+		var seen strings.Builder
+		cfg := agentloop.Config{Hooks: new(agentloop.Bus), Sink: trace.SinkFunc(func(ev trace.Event) error {
+			fmt.Fprintf(&seen, "%+v\n", ev)
+			return nil
+		}), Tools: w.tools()}
+		cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+			fmt.Fprintf(&seen, "%+v %+v\n", ev, ev.Data)
+			return nil
+		})
+		l, err := agentloop.New(t.Context(), &keyed{"secret-key", w.model}, &cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Loop = l
+		if _, err := w.play(t.Context(), streamed, agentloop.Input{Text: "go"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal([]any{w.Dump(), w.Reports()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := seen.String() + string(b); strings.Contains(text, "secret-key") || !strings.Contains(text, "onModelResponse") {
+			t.Errorf("streamed: %v: the secret of the model is in the events, the trace, the snapshot or the report: %s", streamed, text)
+		}
+	}
 	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{})
 	w.run("go")
 	if got := len(w.model.RecordedRequests()); got != 2 || w.last().ModelCalls != 2 || len(w.model.Unused()) != 0 {
@@ -485,14 +533,14 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 
 func eachStep(t *testing.T, streamed bool) {
 	t.Helper()
-	w := newWorld(t, calls("1", "a"), calls("2", "b", "extra", "z"), says("x"), says("y"))
+	w := newWorld(t, calls("1", "a"), calls("2", "b", "extra", "z"), fake.Response{Attempts: []fake.Response{{Error: &fake.Failure{Status: 503}}, says("x")}}, says("y"))
 	var ids []string
 	model := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		id, _ := agentloop.ConversationID(ctx)
 		ids = append(ids, fmt.Sprint(id, " ", ctx.Value(ctxKey{})))
 		return w.model.Stream(ctx, req)
 	})
-	cfg := agentloop.Config{ID: "conv", System: "role", Tools: []loop.Tool{text("a", "A"), text("z", "old"), text("z", "Z")}}
+	cfg := agentloop.Config{ID: "conv", System: "role", Retry: loop.Retry{Max: 1, Base: time.Millisecond}, Tools: []loop.Tool{text("a", "A"), text("z", "old"), text("z", "Z")}}
 	w.dress(&cfg)
 	l, err := agentloop.New(t.Context(), model, &cfg)
 	if err != nil {
@@ -527,8 +575,8 @@ func eachStep(t *testing.T, streamed bool) {
 		}
 		got = append(got, strings.ReplaceAll(r.System.Text(), "\n\n", "|")+": "+strings.Join(names, " "))
 	}
-	same(t, "requests", []string{"role: z extra aof the call web_search", "a note|role|gone: z b extra aof the call web_search", "a note|role: z b later extra aof the call web_search"}, got)
-	same(t, "contexts", []string{"conv mine", "conv mine", "conv mine"}, ids)
+	same(t, "requests", []string{"role: z extra aof the call web_search", "a note|role|gone: z b extra aof the call web_search", "a note|role: z b later extra aof the call web_search", "a note|role: z b later extra aof the call web_search"}, got)
+	same(t, "contexts", []string{"conv mine", "conv mine", "conv mine", "conv mine"}, ids)
 	if got := w.History().Messages()[4].Parts; got[0].(llm.ToolResult).Text() != "B" || !got[1].(llm.ToolResult).IsError || got[2].(llm.ToolResult).Text() != "newest" {
 		t.Errorf("the results of step 1: %+v", got)
 	}
@@ -539,10 +587,10 @@ func eachStep(t *testing.T, streamed bool) {
 		t.Fatal(err)
 	}
 	w.stream("again", &agentloop.Options{Settings: agentloop.Settings{Cache: json.RawMessage(`{"type":"ephemeral"}`)}})
-	same(t, "the context of a stream", "conv <nil>", ids[3])
-	same(t, "the prompt with a cache mark", "a note\n\nrole", w.model.Requests()[3].System.Text())
+	same(t, "the context of a stream", "conv <nil>", ids[4])
+	same(t, "the prompt with a cache mark", "a note\n\nrole", w.model.Requests()[4].System.Text())
 	var names []string
-	for _, tool := range w.model.Requests()[3].Tools {
+	for _, tool := range w.model.Requests()[4].Tools {
 		names = append(names, tool.Name)
 	}
 	same(t, "the tools of the next run", []string{"a", "z", "b", "later", "between"}, names)

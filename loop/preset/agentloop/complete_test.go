@@ -40,6 +40,7 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 		"AL-04 default":             {0, []fake.Response{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
 		"AL-04 below 0":             {-1, []fake.Response{many}, "max_steps: 16 calls, 16 rounds, text \"\", usage 0"},
 		"AL-05 at the bottom":       {2, []fake.Response{round("1"), round("2"), text}, "max_steps: 2 calls, 2 rounds, text \"t2\", usage 20"},
+		"AL-22 a step without text": {2, []fake.Response{round("1"), calls("2", "a")}, "max_steps: 2 calls, 2 rounds, text \"\", usage 10"},
 		"AL-06 one step":            {1, []fake.Response{round("1"), text}, "max_steps: 1 calls, 1 rounds, text \"t1\", usage 10"},
 		"AL-07 text alone":          {0, []fake.Response{text}, "done: 1 calls, 0 rounds, text \"x\", usage 5"},
 		"AL-08 on the last":         {2, []fake.Response{round("1"), text}, "done: 2 calls, 1 rounds, text \"x\", usage 15"},

@@ -176,12 +176,15 @@ func TestAL27Twins(t *testing.T) {
 		}
 		retried := rapid.Bool().Draw(rt, "retried")
 		if retried {
-			turns = append(turns, fake.Response{Error: &fake.Failure{Status: 503, Message: "busy"}})
+			last = fake.Response{Attempts: []fake.Response{{Error: &fake.Failure{Status: 503, Message: "busy"}}, last}}
 		}
 		turns = append(turns, last)
 		guarded, wrapped := rapid.SampledFrom([]string{"", "input", "output"}).Draw(rt, "guarded"), rapid.Bool().Draw(rt, "wrapped")
 		limit := rapid.IntRange(0, 3).Draw(rt, "max")
-		in, opts := agentloop.Input{Text: "go"}, &agentloop.Options{Settings: agentloop.Settings{MaxTokens: rapid.IntRange(0, 2).Draw(rt, "tokens")}}
+		in := rapid.SampledFrom([]agentloop.Input{
+			{Text: "go"}, {Parts: []llm.Part{llm.Text{Text: "go"}, llm.Media{MediaType: "image/png", URL: "u"}}}, {Messages: []llm.Message{llm.User("hi"), llm.User("go")}},
+		}).Draw(rt, "input form")
+		opts := &agentloop.Options{Settings: agentloop.Settings{MaxTokens: rapid.IntRange(0, 2).Draw(rt, "tokens")}}
 		if rapid.Bool().Draw(rt, "more") {
 			opts.Tools = []llm.Tool{{Name: "more"}}
 		}
