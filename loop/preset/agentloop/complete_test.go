@@ -290,8 +290,8 @@ func TestAL25AL19StopInTheModel(t *testing.T) {
 				}
 				w.Loop = l
 				res, err := w.play(t.Context(), streamed, agentloop.Input{Text: "go"}, &agentloop.Options{Signal: c.signal})
-				if rep := w.last(); err != nil || res.Err != nil || rep.Error != "" {
-					t.Errorf("got errors %v and %v, and %q in the report", err, res.Err, rep.Error)
+				if rep := w.last(); err != nil || res.Err != nil || rep.Error != "" || rep.Reason != res.Reason {
+					t.Errorf("got errors %v and %v, and %q, %q in the report", err, res.Err, rep.Reason, rep.Error)
 				}
 				same(t, fmt.Sprint("the run, in a later step: ", later, ", streamed: ", streamed), want, fmt.Sprintf("%s %q history %s", res.Reason, res.Text(), w.roles()))
 			})
