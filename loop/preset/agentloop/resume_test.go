@@ -63,7 +63,9 @@ func restored(t *testing.T, saved []byte, cfg agentloop.Config, turns ...fake.Re
 // order before a decision. The snapshot contains the calls.
 func TestAL61Checkpoint(t *testing.T) {
 	var saved []byte
-	w := newWorld(t, calls("", "a", "slow"), calls("2", "a", "slow"), says("x"))
+	second := calls("2", "a", "slow")
+	second.Calls[1].Arguments = "{" // the tool gets {}
+	w := newWorld(t, calls("", "a", "slow"), second, says("x"))
 	cfg := asking(&saved, func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 		return middleware.Approval{Decision: middleware.Approve}, nil
 	})
@@ -77,6 +79,9 @@ func TestAL61Checkpoint(t *testing.T) {
 	w.hook = func(ev agentloop.Event) error {
 		if ev.Name == agentloop.OnApprovalRequested || ev.Name == agentloop.OnApprovalResolved {
 			pending = append(pending, fmt.Sprint(len(w.Pending()), " pending, ", len(saved) > 0))
+		}
+		if req, ok := ev.Data.(middleware.ApprovalRequest); ok && req.Arguments != "{}" {
+			t.Errorf("the request has the arguments %s, want those of the tool", req.Arguments)
 		}
 		return nil
 	}
@@ -450,6 +455,8 @@ func TestAL85AL86Snapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.SetMetadata("k", "later")
+	same(t, "the metadata of a snapshot after a change of the agent", any("v"), s.Metadata["k"])
 	back := restored(t, saved, agentloop.Config{}, says("y"))
 	again := back.Dump()
 	again.SavedAt = s.SavedAt

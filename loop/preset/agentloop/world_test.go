@@ -98,9 +98,13 @@ func (w *world) tools() []loop.Tool {
 	}}, {Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no luck") }}}
 }
 
-// text returns a tool that returns a fixed text.
+// text returns a tool that returns a fixed text, as a function of [loop.NewTool] does.
 func text(name, text string) loop.Tool {
-	return loop.Tool{Name: name, Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput(text), nil }}
+	return loop.Tool{Name: name, Run: func(context.Context, loop.Call) (loop.Output, error) {
+		out := loop.TextOutput(text)
+		out.Value = text
+		return out, nil
+	}}
 }
 
 // line formats an event of the bus as one line.
