@@ -178,29 +178,35 @@ func TestAL13AL103Client(t *testing.T) {
 // TestAL105OpaqueCall checks that what the provider attached to a call is in the history of
 // agentloop, in a snapshot of it, and in the next request (AL-105).
 func TestAL105OpaqueCall(t *testing.T) {
-	call := fake.Call{ID: "call_1", Name: "a", Arguments: "{}", Opaque: json.RawMessage(`{"thoughtSignature":"c2lnbmF0dXJl"}`)}
-	second := fake.Call{ID: "call_2", Name: "a", Arguments: "{}", Opaque: json.RawMessage(`{"thoughtSignature":"c2Vjb25k"}`)}
-	client := keyedClients(t, fake.Response{Calls: []fake.Call{call, second}}, fake.Response{Text: "x"}, fake.Response{Text: "y"})["gemini"]
-	l := look(t, client.Client)
-	if err := l.run(t, true); err != nil {
-		t.Fatal(err)
-	}
-	l.restore(t, client.Client)
-	for i, want := range []string{"c2lnbmF0dXJl", "c2Vjb25k"} {
-		if got := l.History().Messages()[1].Calls()[i].Opaque; !strings.Contains(string(got), want) {
-			t.Errorf("the restored call %d has %s, want %s", i, got, want)
+	for name, member := range map[string]string{
+		"gemini":      `"thoughtSignature":"%s"`,
+		"openai-chat": `"extra_content":{"google":{"thought_signature":"%s"}}`, // of Gemini
+	} {
+		signed := func(signature string) string { return fmt.Sprintf(member, signature) }
+		call := fake.Call{ID: "call_1", Name: "a", Arguments: "{}", Opaque: json.RawMessage("{" + signed("c2lnbmF0dXJl") + "}")}
+		second := fake.Call{ID: "call_2", Name: "a", Arguments: "{}", Opaque: json.RawMessage("{" + signed("c2Vjb25k") + "}")}
+		client := keyedClients(t, fake.Response{Calls: []fake.Call{call, second}}, fake.Response{Text: "x"}, fake.Response{Text: "y"})[name]
+		l := look(t, client.Client)
+		if err := l.run(t, true); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := l.run(t, false); err != nil {
-		t.Fatal(err)
-	}
-	for i, body := range client.sent.list {
-		if got := strings.Contains(body, `"thoughtSignature":"c2lnbmF0dXJl"`) && strings.Contains(body, `"thoughtSignature":"c2Vjb25k"`); got != (i > 0) {
-			t.Errorf("request %d contains the signature: %v", i, got)
+		l.restore(t, client.Client)
+		for i, want := range []string{"c2lnbmF0dXJl", "c2Vjb25k"} {
+			if got := l.History().Messages()[1].Calls()[i].Opaque; !strings.Contains(string(got), want) {
+				t.Errorf("%s: the restored call %d has %s, want %s", name, i, got, want)
+			}
 		}
-	}
-	if len(client.sent.list) != 3 {
-		t.Errorf("got %d requests, want 3", len(client.sent.list))
+		if err := l.run(t, false); err != nil {
+			t.Fatal(err)
+		}
+		for i, body := range client.sent.list {
+			if got := strings.Contains(body, signed("c2lnbmF0dXJl")) && strings.Contains(body, signed("c2Vjb25k")); got != (i > 0) {
+				t.Errorf("%s: request %d contains the signatures: %v", name, i, got)
+			}
+		}
+		if len(client.sent.list) != 3 {
+			t.Errorf("%s: got %d requests, want 3", name, len(client.sent.list))
+		}
 	}
 }
 

@@ -95,6 +95,8 @@ func TestEncodeRequest(t *testing.T) {
 			`{"max_tokens":4096,"system":[` + block("A", true) + `,` + block("B\\n\\nC", false) + `],"messages":[` + userHi + `]}`},
 		{"five marks", prompted(marked("A", "B", "C", "D", "E")),
 			`{"max_tokens":4096,"system":[` + block("A", false) + `,` + block("B", true) + `,` + block("C", true) + `,` + block("D", true) + `,` + block("E", true) + `],"messages":[` + userHi + `]}`},
+		{"four marks and that of the whole request", with(prompted(marked("A", "B", "C", "D")), "cache_control", `{"type":"ephemeral"}`),
+			`{"max_tokens":4096,"system":[` + block("A", false) + `,` + block("B", true) + `,` + block("C", true) + `,` + block("D", true) + `],"messages":[` + userHi + `],"cache_control":{"type":"ephemeral"}}`},
 		{"a mark of the messages and one of each tool", with(prompted(marked("A", "B"), llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "q", Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`)}}}),
 			"tools", `[{"name":"f","cache_control":{"type":"ephemeral"}},{"name":"g","cache_control":null},{"name":"h","cache_control":{"type":"ephemeral"}}]`),
 			`{"max_tokens":4096,"system":[` + block("A", false) + `,` + block("B", true) + `],"messages":[{"role":"user","content":[` + block("q", true) + `]},` + userHi +

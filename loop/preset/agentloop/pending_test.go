@@ -175,7 +175,7 @@ func TestAL86OnlyOfTheSnapshot(t *testing.T) {
 // AL-61, AL-92: the events of approvals and guardrails have the step, the run and the agent. All
 // subscribers get each event, in the order of subscription.
 func TestAL92StepsOfEvents(t *testing.T) {
-	w := newWorld(t, calls("1", "slow"), calls("2", "a"), says("x"))
+	w := newWorld(t, calls("1", "slow"), calls("2", "a", "ghost"), says("x"))
 	w.agent(agentloop.Config{
 		Guardrails: []middleware.Guardrail{{Name: "g", Kind: middleware.GuardInput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 			return middleware.GuardrailResult{Pass: len(c.Messages) != 3}, nil
@@ -191,7 +191,7 @@ func TestAL92StepsOfEvents(t *testing.T) {
 	for n := range 2 {
 		w.Hooks().Subscribe(func(_ context.Context, ev agentloop.Event) error {
 			switch ev.Name {
-			case agentloop.OnApprovalRequested, agentloop.OnApprovalResolved, agentloop.OnGuardrailTriggered:
+			case agentloop.OnApprovalRequested, agentloop.OnApprovalResolved, agentloop.OnGuardrailTriggered, agentloop.OnWarning:
 				got = append(got, fmt.Sprint(n, " ", ev.Name, " ", ev.Step, " ", ev.Run, " ", ev.Agent))
 			}
 			return nil
@@ -200,6 +200,7 @@ func TestAL92StepsOfEvents(t *testing.T) {
 	w.run("go")
 	same(t, "events", []string{
 		"0 onGuardrailTriggered 1 agentloop/1 agentloop", "1 onGuardrailTriggered 1 agentloop/1 agentloop",
+		"0 onWarning 1 agentloop/1 agentloop", "1 onWarning 1 agentloop/1 agentloop",
 		"0 onApprovalRequested 1 agentloop/1 agentloop", "1 onApprovalRequested 1 agentloop/1 agentloop",
 		"0 onApprovalResolved 1 agentloop/1 agentloop", "1 onApprovalResolved 1 agentloop/1 agentloop",
 	}, got)
@@ -237,14 +238,14 @@ func TestAL109TwoResults(t *testing.T) {
 		return middleware.Approval{Decision: middleware.Approve}, nil
 	})
 	cfg.OneTool, cfg.Tools = true, []loop.Tool{counting("a"), counting("b"), counting("c")}
-	newWorld(t, calls("", "a", "b", "c"), says("x")).agent(cfg).run("go")
+	newWorld(t, calls("", "b", "a", "c"), says("x")).agent(cfg).run("go")
 	clear(runs)
 	next := restored(t, atGate, cfg, says("x"))
-	same(t, "the results in the snapshot", []string{"of a", "of b"}, resultsOf(next, 2))
+	same(t, "the results in the snapshot", []string{"of b", "of a"}, resultsOf(next, 2))
 	if err := next.ResumeWithApproval(t.Context(), "c", middleware.Approval{Decision: middleware.Approve}); err != nil {
 		t.Fatal(err)
 	}
 	next.run("on")
-	same(t, "the results", []string{"of a", "of b", "of c"}, resultsOf(next, 2))
+	same(t, "the results", []string{"of b", "of a", "of c"}, resultsOf(next, 2))
 	same(t, "the tools that ran again", map[string]int{"c": 1}, runs)
 }

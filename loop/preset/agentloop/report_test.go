@@ -25,6 +25,7 @@ import (
 func TestAL88AL89AL90Report(t *testing.T) {
 	first, second := calls("", "slow", "a", "bad", "parts", "skipped", "ghost"), calls("2", "slow")
 	first.Delay, first.Usage, first.Calls[1].Arguments = 20*time.Millisecond, llm.Usage{InputTokens: 10, OutputTokens: 1, CacheReadInputTokens: 2, CacheCreationInputTokens: 3, ReasoningOutputTokens: 4}, `{"x":`
+	first.Calls[3].Arguments = `{"n":2}`
 	second.Delay, second.Usage = 5*time.Millisecond, llm.Usage{InputTokens: 20, OutputTokens: 2}
 	third := says("x")
 	third.Delay = 7 * time.Millisecond
@@ -58,7 +59,7 @@ func TestAL88AL89AL90Report(t *testing.T) {
 			call("slow", "slow", `"resultSizeBytes":1,"latencyMs":30,"skipped":false,"error":null,"metrics":{"rows":{"value":3,"type":"count"}}`),
 			call("a", "a", `"resultSizeBytes":1,"latencyMs":0,"skipped":false,"error":null,"metrics":{}`),
 			call("bad", "bad", `"resultSizeBytes":7,"latencyMs":0,"skipped":false,"error":"no luck","metrics":{}`),
-			call("parts", "parts", fmt.Sprintf(`"resultSizeBytes":%d,"latencyMs":10,"skipped":false,"error":null,"metrics":{"host":{"value":"h1","type":"name"},"cached":{"value":true,"type":"flag"}}`, len(`[{"type":"text","text":"é"},{"type":"media","media_type":"image/png","url":"u"}]`))),
+			strings.Replace(call("parts", "parts", fmt.Sprintf(`"resultSizeBytes":%d,"latencyMs":10,"skipped":false,"error":null,"metrics":{"host":{"value":"h1","type":"name"},"cached":{"value":true,"type":"flag"}}`, len(`[{"type":"text","text":"é"},{"type":"media","media_type":"image/png","url":"u"}]`))), `"arguments":{}`, `"arguments":{"n":2}`, 1),
 			call("skipped", "skipped", `"resultSizeBytes":29,"latencyMs":0,"skipped":true,"error":null,"metrics":{}`),
 			call("ghost", "ghost", `"resultSizeBytes":68,"latencyMs":0,"skipped":false,"error":"`+ghost+`","metrics":{}`),
 		}, ",") + `],"toolTotalMs":40},` +
