@@ -37,17 +37,26 @@ func watch(t *testing.T) *watched {
 	return w
 }
 
-// began waits until a process has written to the pipe.
-func (w *watched) began() {
+// began waits until a process has written to the pipe. It fails the test if the command ends before.
+func (w *watched) began(done <-chan error) {
 	w.t.Helper()
-	file, err := os.Open(filepath.Join(w.dir, "pipe"))
-	if err == nil {
-		_, err = io.ReadFull(file, make([]byte, 1))
+	opened := make(chan error, 1)
+	go func() {
+		file, err := os.Open(filepath.Join(w.dir, "pipe"))
+		if err == nil {
+			_, err = io.ReadFull(file, make([]byte, 1))
+		}
+		w.file = file
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	case err := <-done:
+		w.t.Fatalf("the command ended before it began: %v", err)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.file = file
 }
 
 // ended fails the test if a process still has the pipe.
@@ -69,8 +78,8 @@ func TestLocalEndsChildren(t *testing.T) {
 	for _, s := range append(slices.Clip(sandboxes()), noSandbox) {
 		name := cmp.Or(s.name, "no sandbox")
 		for what, script := range map[string]string{
-			"a child": "sh -c '" + hold + "sleep 600'", "the background": "(" + hold + "sleep 600) & sleep 600", "a session": "setsid sh -c '" + hold + "sleep 600' & sleep 600",
-			"an orphan": "setsid sh -c '(" + hold + "exec sleep 600) & exit' & sleep 600", "a trap": "trap '' TERM INT HUP; " + hold + "sleep 600",
+			"a child": "sh -c '" + hold + "sleep 30'", "the background": "(" + hold + "sleep 30) & sleep 30", "a session": "setsid sh -c '" + hold + "sleep 30' & sleep 30",
+			"an orphan": "setsid sh -c '(" + hold + "exec sleep 30) & exit' & sleep 30", "a trap": "trap '' TERM INT HUP; " + hold + "sleep 30",
 		} {
 			if _, err := exec.LookPath("setsid"); strings.Contains(script, "setsid") && (err != nil || runtime.GOOS != "linux") {
 				continue
@@ -79,27 +88,30 @@ func TestLocalEndsChildren(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			done := make(chan error)
 			go func() {
-				_, err := runIn(ctx, s, Command{Script: script, Dir: w.dir})
+				_, err := runIn(ctx, s, Command{Script: script + "; echo > after", Dir: w.dir})
 				done <- err
 			}()
-			w.began()
+			w.began(done)
 			cause := errors.New("the end of the run")
 			cancel(cause)
 			if err := <-done; !errors.Is(err, cause) {
-				t.Errorf("%s: %s: got %v", name, what, err)
+				t.Fatalf("%s: %s: got %v", name, what, err)
+			}
+			if _, err := os.Stat(filepath.Join(w.dir, "after")); err == nil {
+				t.Fatalf("%s: %s: the command continued", name, what)
 			}
 			w.ended(name + ": " + what + ", canceled")
 		}
 		w := watch(t)
 		done := make(chan error)
 		go func() {
-			out, err := runIn(t.Context(), s, Command{Script: "(" + hold + "sleep 600) >&- 2>&- & until test -e ready; do :; done; echo done", Dir: w.dir})
+			out, err := runIn(t.Context(), s, Command{Script: "(" + hold + "sleep 30) >&- 2>&- & until test -e ready; do :; done; echo done", Dir: w.dir})
 			if out.Stdout != "done\n" {
 				err = fmt.Errorf("got %+v, %w", out, err)
 			}
 			done <- err
 		}()
-		w.began()
+		w.began(done)
 		if err := os.WriteFile(filepath.Join(w.dir, "ready"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -45,10 +45,10 @@ func TestShell(t *testing.T) {
 		{"shell", args{"command": "cat; echo .", "stdin": " \nread \n"}, " \nread \n."},
 		{"shell", args{"command": ":"}, "[it succeeded and printed nothing]"},
 		{"shell", args{"command": "false; echo on"}, "on"},
-		{"shell", args{"command": "echo first; sleep 600", "timeout": 1}, "first\n[stopped: it took more than 1 seconds]"},
-		{"shell", args{"command": "sleep 600 & sleep 600", "timeout": 0}, "[stopped: it took more than 1 seconds]"},
+		{"shell", args{"command": "echo first; sleep 30", "timeout": 1}, "first\n[stopped: it took more than 1 seconds]"},
+		{"shell", args{"command": "sleep 30 & sleep 30", "timeout": 0}, "[stopped: it took more than 1 seconds]"},
 		{"shell", args{"command": "kill -9 $$"}, "[exit status 137]"},
-		{"shell", args{"command": "sleep 600 & echo started"}, "started"},
+		{"shell", args{"command": "sleep 30 & echo started"}, "started"},
 		{"shell", args{"command": "head -c 300000 /dev/zero | tr '\\0' x"}, strings.Repeat("x", 200_000) + "\n[cut: only the first 200000 bytes are here]"},
 		{"shell", args{"command": "echo written > new; cat new"}, "written"},
 	} {
@@ -71,19 +71,19 @@ func TestShellEnvironment(t *testing.T) {
 func TestShellCanceled(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	started := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		close(started)
-		_, err := general.Local(ctx, general.Command{Script: "echo > began; sleep 600; echo > after", Dir: dir})
+		_, err := general.Local(ctx, general.Command{Script: "echo > began; sleep 30; echo > after", Dir: dir})
 		ended <- err
 	}()
-	<-started
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "began")); err == nil {
-			break
+	for begun := false; !begun; runtime.Gosched() {
+		select {
+		case err := <-ended:
+			t.Fatalf("the command ended before the run: %v", err)
+		default:
+			_, err := os.Stat(filepath.Join(dir, "began"))
+			begun = err == nil
 		}
-		runtime.Gosched()
 	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -70,8 +71,14 @@ func logMessages(log func(llm.Message) error, known func(in []llm.Message) int) 
 // of [LogMessages]. It is safe for use by many goroutines.
 type JSONLog struct {
 	mu   sync.Mutex
-	file *os.File
+	file namedFile
 	err  error
+}
+
+// namedFile is an *os.File.
+type namedFile interface {
+	io.WriteCloser
+	Name() string
 }
 
 // NewJSONLog creates a log file in an existing directory. Its name is the time in UTC, such as

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -193,71 +195,116 @@ func (c triggered) WithTimeout(ctx context.Context, _ time.Duration, cause error
 	return ctx, func() { cancel(nil) }
 }
 
+// pipes is a listener in a bubble: it accepts what Dial connects.
+type pipes struct {
+	conns chan net.Conn
+	ctx   context.Context
+	close context.CancelFunc
+}
+
+func (p pipes) Dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	p.conns <- there
+	return here, nil
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error {
+	p.close()
+	return nil
+}
+
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "example.org"} }
+
 // AG-56: the cancel and the time limit end the HTTP request of a model call, before and in its
 // response, and the contexts of all running tools.
 func TestRequestsAborted(t *testing.T) {
-	for _, where := range []string{"before the head", "in the stream", "in two tools"} {
+	for where, n := range map[string]int{"before the head": 1, "in the stream": 1, "in two tools": 2} {
 		for _, code := range []string{"ABORTED", "TIMEOUT"} {
-			begun, ended := make(chan struct{}, 2), make(chan struct{}, 2)
-			requests := 0
-			client := provider(t, func(w http.ResponseWriter, r *http.Request) {
-				requests++
-				_, _ = io.Copy(io.Discard, r.Body) // the server then sees the end of the connection
-				switch where {
-				case "in two tools":
-					call := strings.TrimSuffix(strings.TrimPrefix(oneCall, `{"role":"assistant","tool_calls":[`), "]}")
-					reply(w, 200, chat(`{"role":"assistant","tool_calls":[`+call+","+strings.Replace(call, "c1", "c2", 1)+"]}"))
-					return
-				case "in the stream":
-					w.Header().Set("Content-Type", "text/event-stream")
-					_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}`+"\n\n")
-					_ = http.NewResponseController(w).Flush()
-				}
-				begun <- struct{}{}
-				<-r.Context().Done()
-				ended <- struct{}{}
-			})
-			waits := loop.Tool{Name: "a", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
-				begun <- struct{}{}
-				<-ctx.Done()
-				ended <- struct{}{}
-				return loop.Output{}, ctx.Err()
-			}}
-			pass := func() {}
-			a, err := agentier.New(client, &loop.Config{Model: "gpt-4o", Clock: triggered{pass: &pass}, Tools: []loop.Tool{waits}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			n := 1
-			if where == "in two tools" {
-				n = 2
-			}
-			stopped := make(chan struct{})
-			go func() {
-				defer close(stopped)
-				for range n {
-					<-begun
-				}
-				if code == "ABORTED" {
-					cancel()
-				} else {
-					pass()
-				}
-			}()
-			_, err = a.Run(ctx, loop.Prompt("go"), &agentier.RunOptions{OnToken: func(string) {}})
-			<-stopped
-			for range n {
-				if where != "in two tools" {
-					<-ended
-				} else if len(ended) < n {
-					t.Errorf("%s: %d of %d contexts have ended", code, len(ended), n)
-				}
-			}
-			cancel()
-			if e, ok := errors.AsType[*agentier.Error](err); !ok || e.Code != code || requests != 1 {
-				t.Errorf("%s: got %v after %d requests, want %s", where, err, requests, code)
-			}
+			t.Run(where+", "+code, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testAborted(t, where, n, code) }) })
 		}
+	}
+}
+
+// testAborted ends a run when n requests or tools wait for the end of their contexts.
+func testAborted(t *testing.T, where string, n int, code string) {
+	waiting, ended, requests := 0, 0, 0
+	var mu sync.Mutex
+	count := func(n *int) {
+		mu.Lock()
+		defer mu.Unlock()
+		*n++
+	}
+	over := make(chan struct{}) // closed when nothing more happens
+	wait := func(ctx context.Context) {
+		count(&waiting)
+		select {
+		case <-ctx.Done():
+			count(&ended)
+		case <-over:
+		}
+	}
+	p := pipes{conns: make(chan net.Conn)}
+	p.ctx, p.close = context.WithCancel(t.Context())
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // only this process can connect
+		count(&requests)
+		_, _ = io.Copy(io.Discard, r.Body) // the server then sees the end of the connection
+		switch where {
+		case "in two tools":
+			call := strings.TrimSuffix(strings.TrimPrefix(oneCall, `{"role":"assistant","tool_calls":[`), "]}")
+			reply(w, 200, chat(`{"role":"assistant","tool_calls":[`+call+","+strings.Replace(call, "c1", "c2", 1)+"]}"))
+			return
+		case "in the stream":
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}`+"\n\n")
+			_ = http.NewResponseController(w).Flush()
+		}
+		wait(r.Context())
+	})}
+	go func() { _ = server.Serve(p) }()
+	defer server.Close() //nolint:errcheck // that of the listener
+	transport := &http.Transport{DialContext: p.Dial}
+	defer transport.CloseIdleConnections()
+	client := openai.NewChat(key)
+	client.BaseURL, client.HTTP = "http://example.org", &http.Client{Transport: transport}
+	tool := loop.Tool{Name: "a", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		wait(ctx)
+		return loop.Output{}, ctx.Err()
+	}}
+	pass := func() {}
+	a, err := agentier.New(client, &loop.Config{Model: "gpt-4o", Clock: triggered{pass: &pass}, Tools: []loop.Tool{tool}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		defer close(over)
+		synctest.Wait()
+		if waiting != n || ended != 0 {
+			t.Errorf("%d contexts wait and %d have ended, want %d and 0", waiting, ended, n)
+		}
+		if code == "ABORTED" {
+			cancel()
+		} else {
+			pass()
+		}
+		synctest.Wait()
+		if ended != n {
+			t.Errorf("%d of %d contexts have ended", ended, n)
+		}
+	}()
+	_, err = a.Run(ctx, loop.Prompt("go"), &agentier.RunOptions{OnToken: func(string) {}})
+	<-over
+	if e, ok := errors.AsType[*agentier.Error](err); !ok || e.Code != code || requests != 1 {
+		t.Errorf("got %v after %d requests, want %s", err, requests, code)
 	}
 }

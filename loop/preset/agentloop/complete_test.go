@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/bubble"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/history"
@@ -354,6 +355,14 @@ func TestSignalEnds(t *testing.T) {
 			t.Errorf("ended before, streamed %v: %q, %v", streamed, res.Reason, res.Err)
 		}
 	}
+	if !bubble.Run(t, testSignalEnds) {
+		t.Error("the signal does not end the model call")
+	}
+}
+
+// testSignalEnds ends the signal of a run while the model waits.
+func testSignalEnds(t *testing.T) {
+	boom := errors.New("enough")
 	later, end := context.WithCancelCause(t.Context())
 	waits := llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {

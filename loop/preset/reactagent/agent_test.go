@@ -302,6 +302,60 @@ func TestThreads(t *testing.T) {
 			t.Errorf("%q, then %q (-want +got):\n%s", c.thread, c.other, diff)
 		}
 	}
+	for name, memory := range map[string]*reactagent.Memory{"in memory": {}, "functions": funcMemory(), "a store": {Store: &store.Memory{}}, "a disk": {Store: &store.Disk{Dir: t.TempDir()}}} {
+		testThreadsOfNames(t, name, memory)
+		testLongThread(t, name, memory)
+	}
+}
+
+// testThreadsOfNames stores threads with similar names. Each continues with its own messages, which do not
+// change with the list that was stored.
+func testThreadsOfNames(t *testing.T, kind string, memory *reactagent.Memory) {
+	t.Helper()
+	names := []string{"thread-1", "thread-2", "Thread-1", "thread-1 ", "thread-11", "1-thread", "2-thread", "thread/1", "thread_1", "../thread-1", "thread-é", "thread-ë"}
+	for _, name := range names {
+		list := []llm.Message{llm.User("in " + name)}
+		if err := memory.Save(t.Context(), name, list); err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if kind != "functions" {
+			list[0] = llm.User("changed")
+		}
+	}
+	for _, name := range names {
+		b := newBench(t, text("x"))
+		b.run(b.agent(reactagent.Config{Memory: memory}), name, "next")
+		if diff := cmp.Diff([]string{"user: in " + name, "user: next"}, b.asked(0)); diff != "" {
+			t.Errorf("%s: the thread %q (-want +got):\n%s", kind, name, diff)
+		}
+	}
+}
+
+// testLongThread continues a thread of many turns. The request and what is stored have all of them.
+func testLongThread(t *testing.T, kind string, memory *reactagent.Memory) {
+	t.Helper()
+	b, want := newBench(t, fake.Response{Repeat: 30, Calls: []fake.Call{{ID: "c{n}", Name: "a", Arguments: `{"n":{n}}`}}}, text("x"), text("y")), []string{}
+	a := b.agent(reactagent.Config{Memory: memory, Config: loop.Config{MaxSteps: 100, Tools: []loop.Tool{tool("a")}}})
+	var before []llm.Message
+	for n := range 100 {
+		before = append(before, llm.User(fmt.Sprint("turn ", n)), llm.Assistant(llm.Text{Text: fmt.Sprint("answer ", n)}))
+	}
+	if err := memory.Save(t.Context(), "long", before); err != nil {
+		t.Fatalf("%s: %v", kind, err)
+	}
+	b.run(a, "long", "next")
+	want = append(append(want, short(before)...), "user: next")
+	if diff := cmp.Diff(want, b.asked(0)); diff != "" {
+		t.Errorf("%s: a long thread (-want +got):\n%s", kind, diff)
+	}
+	for range 30 {
+		want = append(want, "assistant: a", "tool: a")
+	}
+	b.run(a, "long", "last")
+	want = append(want, "assistant: x", "user: last")
+	if diff := cmp.Diff(want, b.asked(31)); diff != "" {
+		t.Errorf("%s: after a long run (-want +got):\n%s", kind, diff)
+	}
 }
 
 // If middleware ends a run before its first step, the input is stored.

@@ -11,11 +11,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/bubble"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset/reactagent"
@@ -84,6 +86,12 @@ func (c ending) Go(f func()) {
 // RA-39: while onEvent blocks at the end of the first call, the second tool returns and the
 // goroutines of both tools end. No other event is delivered meanwhile.
 func TestListenerBlocks(t *testing.T) {
+	if !bubble.Run(t, testListenerBlocks) {
+		t.Error("a tool waits for the goroutine of onEvent")
+	}
+}
+
+func testListenerBlocks(t *testing.T) {
 	clock := ending{ended: make(chan struct{}, 2)}
 	second := make(chan struct{})
 	run := loop.Tool{Name: "a", Run: func(_ context.Context, c loop.Call) (loop.Output, error) {
@@ -106,13 +114,9 @@ func TestListenerBlocks(t *testing.T) {
 		}
 		if completed++; completed == 1 {
 			close(second)
-			<-clock.ended // blocks for ever if a tool needs this goroutine
-			<-clock.ended
-			for range 10_000 { // time for another call of onEvent
-				runtime.Gosched()
-			}
-			if events.Load() != n {
-				t.Error("two calls of onEvent overlap")
+			synctest.Wait()
+			if len(clock.ended) != 2 || events.Load() != n {
+				t.Errorf("%d tools have ended, want 2, and %d calls of onEvent overlap", len(clock.ended), events.Load()-n)
 			}
 		}
 	})

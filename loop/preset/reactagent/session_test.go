@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/bubble"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset/reactagent"
@@ -181,6 +182,12 @@ func TestRA12RewrittenHistory(t *testing.T) {
 // RA-66: concurrent runs, and the run of a sub-agent, have one session each. No request is in the
 // session of another run.
 func TestRA66ConcurrentRuns(t *testing.T) {
+	if !bubble.Run(t, testConcurrentRuns) {
+		t.Error("a run waits for another")
+	}
+}
+
+func testConcurrentRuns(t *testing.T) {
 	var both sync.WaitGroup // the first requests of both runs
 	both.Add(2)
 	m := &sessionsModel{}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/bubble"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/files"
@@ -411,56 +412,62 @@ func TestThreadsConcurrently(t *testing.T) {
 	for name, memory := range map[string]func() *reactagent.Memory{"in memory": func() *reactagent.Memory { return new(reactagent.Memory) }, "functions": funcMemory} {
 		for _, compact := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, compact: %t", name, compact), func(t *testing.T) {
-				memory := memory()
-				before := []llm.Message{llm.User("zero"), llm.Assistant(llm.Text{Text: "w"})}
-				if err := memory.Save(t.Context(), "t", before); err != nil {
-					t.Fatal(err)
-				}
-				const n = 3
-				var ready, ended sync.WaitGroup
-				ready.Add(n)
-				turn := make([]chan struct{}, n+1) // closed when a run may end
-				for i := range turn {
-					turn[i] = make(chan struct{})
-				}
-				for i := range n {
-					wait := loop.Tool{Name: "wait", Run: func(context.Context, loop.Call) (loop.Output, error) {
-						ready.Done()
-						<-turn[i]
-						return loop.TextOutput(fmt.Sprint("waited ", i)), nil
-					}}
-					b := newBench(t, calling("wait", "{}"), text(fmt.Sprint("done ", i)))
-					a := b.agent(reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{wait}}})
-					ended.Go(func() {
-						if !a.Run(t.Context(), []llm.Message{llm.User(fmt.Sprint("run ", i))}, "t", nil) {
-							t.Errorf("run %d failed", i)
-						}
-						close(turn[i+1])
-					})
-				}
-				ready.Wait() // each has loaded the thread
-				want := []string{"user: zero", "assistant: w"}
-				if compact {
-					a := newBench(t, text("short")).deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}, Summary: middleware.Summarizer{KeepMessages: 1}})
-					if a.Compact(t.Context(), "t") == nil {
-						t.Error("nothing was summarized")
-					}
-					compacted, _ := memory.Load(t.Context(), "t")
-					if want = short(compacted); len(want) != 2 || want[0] == "user: zero" {
-						t.Errorf("the summary: %q", want)
-					}
-				}
-				close(turn[0])
-				ended.Wait()
-				for i := range n {
-					want = append(want, fmt.Sprint("user: run ", i), "assistant: wait", fmt.Sprint("tool: waited ", i), fmt.Sprint("assistant: done ", i))
-				}
-				got, err := memory.Load(t.Context(), "t")
-				if diff := cmp.Diff(want, short(got)); diff != "" || err != nil {
-					t.Errorf("the thread (-want +got):\n%s%v", diff, err)
+				if !bubble.Run(t, func(t *testing.T) { testConcurrently(t, memory(), compact) }) {
+					t.Error("a run waits for another")
 				}
 			})
 		}
+	}
+}
+
+// testConcurrently runs agents that all load a thread before one of them stores it.
+func testConcurrently(t *testing.T, memory *reactagent.Memory, compact bool) {
+	before := []llm.Message{llm.User("zero"), llm.Assistant(llm.Text{Text: "w"})}
+	if err := memory.Save(t.Context(), "t", before); err != nil {
+		t.Fatal(err)
+	}
+	const n = 3
+	var ready, ended sync.WaitGroup
+	ready.Add(n)
+	turn := make([]chan struct{}, n+1) // closed when a run may end
+	for i := range turn {
+		turn[i] = make(chan struct{})
+	}
+	for i := range n {
+		wait := loop.Tool{Name: "wait", Run: func(context.Context, loop.Call) (loop.Output, error) {
+			ready.Done()
+			<-turn[i]
+			return loop.TextOutput(fmt.Sprint("waited ", i)), nil
+		}}
+		b := newBench(t, calling("wait", "{}"), text(fmt.Sprint("done ", i)))
+		a := b.agent(reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{wait}}})
+		ended.Go(func() {
+			if !a.Run(t.Context(), []llm.Message{llm.User(fmt.Sprint("run ", i))}, "t", nil) {
+				t.Errorf("run %d failed", i)
+			}
+			close(turn[i+1])
+		})
+	}
+	ready.Wait() // each has loaded the thread
+	want := []string{"user: zero", "assistant: w"}
+	if compact {
+		a := newBench(t, text("short")).deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}, Summary: middleware.Summarizer{KeepMessages: 1}})
+		if a.Compact(t.Context(), "t") == nil {
+			t.Error("nothing was summarized")
+		}
+		compacted, _ := memory.Load(t.Context(), "t")
+		if want = short(compacted); len(want) != 2 || want[0] == "user: zero" {
+			t.Errorf("the summary: %q", want)
+		}
+	}
+	close(turn[0])
+	ended.Wait()
+	for i := range n {
+		want = append(want, fmt.Sprint("user: run ", i), "assistant: wait", fmt.Sprint("tool: waited ", i), fmt.Sprint("assistant: done ", i))
+	}
+	got, err := memory.Load(t.Context(), "t")
+	if diff := cmp.Diff(want, short(got)); diff != "" || err != nil {
+		t.Errorf("the thread (-want +got):\n%s%v", diff, err)
 	}
 }
 
