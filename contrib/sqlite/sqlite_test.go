@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"flag"
 	"os"
@@ -13,6 +14,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/looptape/looptape/contrib/sqlite"
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset/reactagent"
 	"github.com/looptape/looptape/loop/store"
 	"github.com/looptape/looptape/loop/store/storetest"
 )
@@ -27,6 +32,51 @@ func TestStore(t *testing.T) {
 	storetest.Suite{Kills: *kills, Open: func(dir string) (store.Store, error) {
 		return sqlite.Open(context.Background(), filepath.Join(dir, "store ? #%.db"))
 	}}.Test(t)
+}
+
+// RA-85: a thread of an earlier process, which has closed the database, continues as one in memory does.
+func TestThread(t *testing.T) {
+	opaque := json.RawMessage(`{"signature":"<é&>"}`)
+	calls := fake.Response{Events: []llm.Event{
+		llm.PartDone{Part: llm.Reasoning{Text: "hm", Opaque: opaque}},
+		llm.PartDone{Part: llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"n": 1.0}`, Opaque: opaque}},
+		llm.Finish{Reason: llm.FinishToolCalls},
+	}}
+	tool := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("A"), nil }}
+	path := filepath.Join(t.TempDir(), "s.db")
+	open := func() *sqlite.Store {
+		s, err := sqlite.Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	last := func(s store.Store, more ...fake.Response) (messages string) {
+		model := fake.NewModel(append(more, fake.Response{Text: "done"})...)
+		a, err := reactagent.New(model, &reactagent.Config{Memory: &reactagent.Memory{Store: s}, Config: loop.Config{Tools: []loop.Tool{tool}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !a.Run(t.Context(), []llm.Message{llm.User("go")}, "t", nil) {
+			t.Error("the run failed")
+		}
+		requests := model.Requests()
+		for _, m := range requests[len(requests)-1].Messages {
+			messages += string(m.AppendJSON(nil)) + "\n"
+		}
+		return messages
+	}
+	memory := new(store.Memory)
+	for _, more := range [][]fake.Response{{calls}, nil, nil} {
+		s := open()
+		want, got := last(memory, more...), last(s, more...)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if got != want || !strings.Contains(got, string(opaque)) {
+			t.Errorf("the request has\n%swant\n%s", got, want)
+		}
+	}
 }
 
 // Several stores open a new database at the same time.
