@@ -155,7 +155,8 @@ func TestRepairModelDA27DA28(t *testing.T) {
 		{false, false, true, "", `{"city":7}`, "big", `{"city":7}`},
 	} {
 		for name, entry := range entryPoints {
-			bad := fake.Response{Calls: []fake.Call{{ID: "w1", Name: "weather", Arguments: c.args}}}
+			weather.Name = map[bool]string{false: "weather", true: "forecast"}[c.after]
+			bad := fake.Response{Calls: []fake.Call{{ID: "w1", Name: weather.Name, Arguments: c.args}}}
 			fast, main := fake.NewModel(text(`{"city":"Bern"}`)), fake.NewModel(bad, text("done"))
 			if !c.own {
 				main.Responses[1] = text(`{"city":"Bern"}`) // of the repair, and of step 1
@@ -173,7 +174,7 @@ func TestRepairModelDA27DA28(t *testing.T) {
 			var results []string
 			opts := &deepagents.Options{Loop: loop.Config{OnStep: func(s loop.Step) {
 				for _, r := range s.Results {
-					if r.Name == "weather" {
+					if r.Name == weather.Name {
 						results = append(results, r.ID+": "+r.Text())
 					}
 				}
@@ -181,7 +182,7 @@ func TestRepairModelDA27DA28(t *testing.T) {
 			if c.custom {
 				opts.Loop.Middleware = []loop.Middleware{middleware.Repair{Model: fast, ModelName: "custom", Prompt: func(llm.ToolCall, json.RawMessage) string { return "Fix it." }}.Middleware()}
 			}
-			if err := entry(t.Context(), root, loop.Prompt("go"), nil, opts); err != nil || !slices.Equal(results, []string{`w1: w1 weather {"city":"Bern"}`}) {
+			if err := entry(t.Context(), root, loop.Prompt("go"), nil, opts); err != nil || !slices.Equal(results, []string{"w1: w1 " + weather.Name + ` {"city":"Bern"}`}) {
 				t.Fatalf("%s, %+v: got %q, %v", name, c, results, err)
 			}
 			if ran != 1 {
@@ -199,7 +200,7 @@ func TestRepairModelDA27DA28(t *testing.T) {
 			if req.Model != c.want || len(req.Tools) != 0 || req.System != nil || string(req.Settings.OutputSchema) != schema {
 				t.Errorf("%s, %+v: the model %q, %d tools, the system prompt %q, the schema %s", name, c, req.Model, len(req.Tools), req.System.Text(), req.Settings.OutputSchema)
 			}
-			want := "The model tried to call \"weather\" with:\n" + c.lines + "\nThe tool accepts:\n" + compact + "\nPlease fix the inputs."
+			want := "The model tried to call \"" + weather.Name + "\" with:\n" + c.lines + "\nThe tool accepts:\n" + compact + "\nPlease fix the inputs."
 			if c.custom {
 				want = "Fix it."
 			}

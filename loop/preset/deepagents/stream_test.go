@@ -134,6 +134,12 @@ func TestConsumeDA42(t *testing.T) {
 	if !isAbort(err) {
 		t.Errorf("canceled: got %v", err)
 	}
+	got = nil
+	later := execute(t, nil, []loop.Tool{tool("a", "A")}, calls("a"), fake.Response{Text: "some", Error: &fake.Failure{Status: 500, Message: "later"}})
+	later.Consume(func(err error) { got = append(got, err) })
+	if len(got) != 1 || !strings.Contains(got[0].Error(), "later") {
+		t.Errorf("a failure after a step and a text: got %v", got)
+	}
 }
 
 // DA-34, DA-43: a cancel ends the stream with an abort. A caller that stops the iteration
