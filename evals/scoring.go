@@ -27,6 +27,7 @@ type inputResult struct {
 	slots   chan struct{}
 	workers sync.WaitGroup
 	mu      sync.Mutex // protects the rows, which several runs add to
+	row     Row        // of the run that is scored before the next one is read
 	// childUsage is the usage of runs that a call of another run started, by the name of that run.
 	childUsage map[string]llm.Usage
 }
@@ -118,6 +119,7 @@ func (p *inputResult) file(ctx context.Context, name string, f io.Reader) error 
 	if err != nil {
 		return err
 	}
+	var current importer.Run
 	for run, err := range src.Conversations() {
 		switch {
 		case ctx.Err() != nil:
@@ -131,7 +133,9 @@ func (p *inputResult) file(ctx context.Context, name string, f io.Reader) error 
 			for _, e := range run.Unknown {
 				p.addUnreadable(name, e)
 			}
-			p.run(ctx, name, &run)
+			current = run
+			p.run(ctx, name, &current)
+			current, p.row = importer.Run{}, Row{} // the next one may be large
 		}
 	}
 	return nil
@@ -155,8 +159,8 @@ func peek(f io.Reader) (head []byte, all io.Reader) {
 // largeRun is the size of a run that is scored before the next one of its input is read.
 const largeRun = 16 << 20
 
-// run names a run and scores it while the next one is read. The usage of a run that another run
-// started is added to that run.
+// run names a run and scores it, maybe a copy of it while the next one is read. The usage of a run that
+// another run started is added to that run.
 func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
 	started := p.childUsage[run.Name]
 	delete(p.childUsage, run.Name)
@@ -180,23 +184,24 @@ func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
 		}
 	}
 	if p.recordedOnly || sizeOf(run) >= largeRun {
-		p.score(ctx, file, run, started, tags)
+		p.score(ctx, file, run, &p.row, started, tags)
 		return
 	}
+	copied := *run
 	select {
 	case p.slots <- struct{}{}:
 		p.workers.Go(func() {
-			p.score(ctx, file, run, started, tags)
+			p.score(ctx, file, &copied, new(Row), started, tags)
 			<-p.slots
 		})
 	case <-ctx.Done(): // ScoreFiles reports it
 	}
 }
 
-// score adds the row of a run; started is the usage of the runs that it started, and tags are those of its
-// case.
-func (p *inputResult) score(ctx context.Context, file string, run *importer.Run, started llm.Usage, tags []string) {
-	row := rowOf(file, run, started)
+// score adds the row of a run, with the memory of row; started is the usage of the runs that it started, and tags
+// are those of its case.
+func (p *inputResult) score(ctx context.Context, file string, run *importer.Run, row *Row, started llm.Usage, tags []string) {
+	*row = rowOf(file, run, started)
 	row.Tags = slices.Clone(tags)
 	var scores []Score
 	for _, s := range p.options.Scorers {
@@ -210,13 +215,13 @@ func (p *inputResult) score(ctx context.Context, file string, run *importer.Run,
 		}
 	}
 	row.scored(scores)
-	p.options.Seen(&row, run)
+	p.options.Seen(row, run)
 	if p.options.Brief && p.options.Journal == nil {
 		row.removeTexts()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.Rows.Add(&row)
+	p.Rows.Add(row)
 }
 
 // sizeOf estimates the memory of a run: its texts and a constant per event and part.

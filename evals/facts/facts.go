@@ -46,7 +46,12 @@ func (c *Call) Arguments() json.RawMessage { return json.RawMessage(cmp.Or(c.Raw
 // Read returns the facts of a run. A result belongs to the first call with its id that has none,
 // since ids can repeat.
 func Read(run *importer.Run) *Facts {
-	f := &Facts{}
+	var f Facts // in the memory of the caller, if that does not keep it
+	f.read(run)
+	return &f
+}
+
+func (f *Facts) read(run *importer.Run) {
 	for _, m := range run.Messages {
 		f.message(m)
 	}
@@ -60,7 +65,6 @@ func Read(run *importer.Run) *Facts {
 			f.Finishes = append(f.Finishes, last)
 		}
 	}
-	return f
 }
 
 func (f *Facts) event(ev *trace.Event) {

@@ -1,6 +1,7 @@
 package ordered_test
 
 import (
+	"iter"
 	"runtime"
 	"testing"
 
@@ -16,7 +17,14 @@ func TestOrder(t *testing.T) {
 		tasks := rapid.SliceOf(rapid.IntRange(0, 5)).Draw(t, "tasks") // results of each
 		wanted := rapid.IntRange(1, 100).Draw(t, "wanted")
 		given := 0
-		q := ordered.New(rapid.IntRange(1, 20).Draw(t, "batch"), func(n int) bool {
+		do := func(tasks iter.Seq[*[2]int], give func(int)) {
+			for task := range tasks {
+				for n := task[0]; n < task[1]; n++ {
+					give(n)
+				}
+			}
+		}
+		q := ordered.New(rapid.IntRange(1, 20).Draw(t, "batch"), do, func(n int) bool {
 			if n != given {
 				t.Fatalf("the result %d comes after %d results", n, given)
 			}
@@ -27,11 +35,7 @@ func TestOrder(t *testing.T) {
 		for _, n := range tasks {
 			first := total
 			total += n
-			q.Add(n, func(give func(int)) {
-				for i := range n {
-					give(first + i)
-				}
-			})
+			q.Add(n, [2]int{first, total})
 			if rapid.IntRange(0, 9).Draw(t, "limit") == 0 {
 				q.Limit(7)
 			}
@@ -46,7 +50,7 @@ func TestOrder(t *testing.T) {
 // On one processor there is no queue.
 func TestOneProcessor(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	if ordered.New(1, func(int) bool { return true }) != nil {
+	if ordered.New(1, func(iter.Seq[*int], func(int)) {}, func(int) bool { return true }) != nil {
 		t.Error("there is a queue")
 	}
 }

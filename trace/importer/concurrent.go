@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"errors"
+	"iter"
 	"math"
 	"sync"
 
@@ -24,12 +25,24 @@ var batchSize = 64 << 10
 
 // queue reads values of a file concurrently, and gives their runs in the order of the values.
 type queue struct {
-	*ordered.Queue[result]
+	*ordered.Queue[queued, result]
 
 	yield  func(Run, error) bool
 	record func(add func() []format.Run)
 	lines  int // of the file, so far, that have a value
 }
+
+// queued is a value that is read later.
+type queued struct {
+	walker walker // as it was when the value was found
+	line   int    // lines of the queue at that time
+	in     input  // with the value, unless do is set
+	do     func(*walker)
+}
+
+// queuedSize is the size of a value in the queue in addition to its text, so that a batch does not have very
+// many short values.
+const queuedSize = 64
 
 // result is a run, a record of a run, or an error.
 type result struct {
@@ -51,7 +64,7 @@ func newArena(size int) *jsonio.Arena {
 // endConcurrency.
 func (w *walker) concurrently() {
 	q := &queue{yield: w.yield, record: w.addRecord}
-	q.Queue = ordered.New(batchSize, func(r result) bool {
+	q.Queue = ordered.New(batchSize, readQueued, func(r result) bool {
 		if r.record != nil {
 			q.record(r.record)
 			return !w.stopped
@@ -95,20 +108,33 @@ func (w *walker) checkStopped() { w.stopped = w.stopped || w.queue.Stopped() }
 
 // later reads a value of a size with do, which gets a copy of the walker. It may give the runs of
 // earlier values.
-func (w *walker) later(size int, do func(*walker)) {
-	copied, line := *w, w.queue.lines
-	w.queue.Add(size, func(give func(result)) {
-		copied.queue = nil
-		copied.mem = arenas.Get().(*jsonio.Arena)
-		copied.yield = func(r Run, err error) bool {
-			give(result{run: r, err: err, line: line})
-			return true
-		}
-		copied.addRecord = func(add func() []format.Run) { give(result{record: add, line: line}) }
-		do(&copied)
-		arenas.Put(copied.mem)
-	})
+func (w *walker) later(size int, do func(*walker)) { w.add(size, queued{do: do}) }
+
+func (w *walker) add(size int, v queued) {
+	v.walker, v.line = *w, w.queue.lines
+	w.queue.Add(size+queuedSize, v)
 	w.checkStopped()
+}
+
+// readQueued reads values, one after another.
+func readQueued(values iter.Seq[*queued], give func(result)) {
+	var line int
+	yield := func(r Run, err error) bool {
+		give(result{run: r, err: err, line: line})
+		return true
+	}
+	addRecord := func(add func() []format.Run) { give(result{record: add, line: line}) }
+	mem := &memory{strings: arenas.Get().(*jsonio.Arena)}
+	for v := range values {
+		w := &v.walker
+		w.queue, w.mem, w.yield, w.addRecord = nil, mem, yield, addRecord
+		if line = v.line; v.do != nil {
+			v.do(w)
+		} else {
+			w.onlyValue(&v.in)
+		}
+	}
+	arenas.Put(mem.strings)
 }
 
 // limitAhead gives runs of earlier values if too many are held.

@@ -106,7 +106,12 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 		stopped = stopped || !yield(e, s.finish(e, &later))
 		return !stopped
 	}
-	q := ordered.New(batchSize, give)
+	q := ordered.New(batchSize, func(tasks iter.Seq[**task], give func(*task)) {
+		for e := range tasks {
+			s.start(*e)
+			give(*e)
+		}
+	}, give)
 	number := 0
 	next := func() int { // gives the entries before the next interaction that cannot be read
 		for number++; s.http.Unread[number] != nil && !stopped; number++ {
@@ -115,7 +120,7 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 			if q == nil {
 				give(e)
 			} else {
-				q.Add(0, func(give func(*task)) { give(e) })
+				q.Add(0, e)
 			}
 		}
 		return number
@@ -132,10 +137,7 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 			s.start(e)
 			give(e)
 		} else {
-			q.Add(size, func(give func(*task)) {
-				s.start(e)
-				give(e)
-			})
+			q.Add(size, e)
 			q.Limit(maxAhead)
 		}
 		if stopped {
@@ -162,6 +164,9 @@ func (s *Source) eachExchange(asRuns bool, yield func(*task, error) bool) {
 
 // start reads an exchange without the others.
 func (s *Source) start(e *task) {
+	if e.from == nil { // an entry of a HAR file that cannot be read
+		return
+	}
 	to, _, _ := strings.Cut(e.from.Request.URL, "?") // a query may have a key
 	e.Title = e.from.Request.Method + " " + to
 	if e.err == nil {
@@ -172,7 +177,7 @@ func (s *Source) start(e *task) {
 
 // finish completes an exchange after the ones before it, and returns its error.
 func (s *Source) finish(e *task, later *background) (err error) {
-	if e.from == nil { // an entry of a HAR file that cannot be read
+	if e.from == nil {
 		return s.exchangeError(&e.Exchange, e.err)
 	}
 	request, response := e.Request, e.Response

@@ -157,7 +157,7 @@ func (s *Source) errorAt(line int, path string, err error) *Error {
 // used once.
 func (s *Source) Runs() iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		w := walker{Source: s, yield: yield, mem: newArena(len(s.in.buf)), read: s.Format.read}
+		w := walker{Source: s, yield: yield, mem: &memory{strings: newArena(len(s.in.buf))}, read: s.Format.read}
 		switch {
 		case s.zip != nil:
 			w.concurrently()

@@ -385,15 +385,16 @@ func (in *input) Read(p []byte) (n int, err error) {
 // hasLine reports whether the input can give the next line without waiting for data.
 func (in *input) hasLine() bool { return !in.mayBlock || bytes.IndexByte(in.buf, '\n') >= 0 }
 
-// oneLine returns the next line as an input, and a function that consumes the rest of the
-// line, which must be called before the next read; nil if no line is left. It does not hold a
-// long line in memory.
-func (in *input) oneLine() (line *input, done func()) {
+// oneLine returns the next line as an input, which may be unused, and a function that consumes the rest of
+// the line, which must be called before the next read; nil if no line is left. It does not hold a long line in
+// memory.
+func (in *input) oneLine(unused *input) (line *input, done func()) {
+	*unused = input{} // the last line may be large
 	for {
 		if i := bytes.IndexByte(in.buf, '\n'); i >= 0 {
-			line = &input{buf: in.buf[:i:i], line: in.line, err: io.EOF, file: in}
+			*unused = input{buf: in.buf[:i:i], line: in.line, err: io.EOF, file: in}
 			in.skip(i + 1)
-			return line, func() {}
+			return unused, func() {}
 		}
 		if in.err != nil || len(in.buf) >= bufferSize/2 {
 			break

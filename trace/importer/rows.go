@@ -214,6 +214,7 @@ func (s *Source) openCSV() error {
 			t.columns[i] = fmt.Sprintf("%s (%d)", name, seen[name])
 		}
 	}
+	t.ReuseRecord = true // columns has its own memory
 	for _, p := range s.rows.all {
 		if len(p.Names) > 1 || !slices.Contains(t.columns, p.Names[0]) {
 			err := fmt.Errorf("no column %s, the %s: want one of /%s", p.Text, p.What, strings.Join(t.columns, ", /"))

@@ -323,43 +323,41 @@ func hasResources(meta map[string]json.RawMessage) bool {
 
 var usageMembers = []string{"usage", "totalUsage", "tokenUsage"}
 
-// wrongUsage returns the values that are no counts in the usage that [Run.Resources] reads from Meta.
-func (s *Source) wrongUsage(r *Run) []*Error {
-	has := func(name string) bool { return r.Meta[name] != nil }
+// wrongUsage returns the values that are no counts in the usage that [Run.Resources] reads from the Meta of a run.
+func (s *Source) wrongUsage(run string, line int, meta map[string]json.RawMessage) []*Error {
+	has := func(name string) bool { return meta[name] != nil }
 	if !slices.ContainsFunc(usageMembers, has) && !has("model_usage") && !has("info") && !has("steps") {
 		return nil
 	}
 	var wrong []*Error
+	add := func(err error) {
+		e := s.errorAt(line, "", err)
+		e.Place = run
+		wrong = append(wrong, e)
+	}
 	find := func(place string, usage json.RawMessage) {
 		shape.Usage(place, usage, func(format string, args ...any) {
-			wrong = append(wrong, s.errorIn(r, fmt.Errorf(format, args...)))
+			add(fmt.Errorf(format, args...))
 		})
 	}
 	for _, name := range usageMembers {
-		if usage := r.Meta[name]; usage != nil {
+		if usage := meta[name]; usage != nil {
 			find(name, usage)
 		}
 	}
-	for model, usage := range tree.Members(r.Meta["model_usage"]) {
+	for model, usage := range tree.Members(meta["model_usage"]) {
 		find("model_usage."+model, usage)
 	}
-	if stats := tree.Member(r.Meta["info"], "model_stats"); stats != nil {
+	if stats := tree.Member(meta["info"], "model_stats"); stats != nil {
 		find("info.model_stats", stats)
 		if cost := tree.Member(stats, "instance_cost"); !tree.IsNull(cost) && !isNumber(cost) {
-			wrong = append(wrong, s.errorIn(r, errors.New("info.model_stats.instance_cost: expected a number")))
+			add(errors.New("info.model_stats.instance_cost: expected a number"))
 		}
 	}
-	for n, step := range tree.Elements(r.Meta["steps"]) {
+	for n, step := range tree.Elements(meta["steps"]) {
 		find(fmt.Sprintf("steps[%d].usage", n), tree.Member(step, "usage"))
 	}
 	return wrong
-}
-
-// errorIn returns an error about a run.
-func (s *Source) errorIn(r *Run, err error) *Error {
-	e := s.errorAt(r.Line, "", err)
-	e.Place = r.Name
-	return e
 }
 
 // usageOf reads tokens under their usual names, and all counts under llm's names.

@@ -21,7 +21,7 @@ import (
 type walker struct {
 	*Source
 	yield     func(Run, error) bool
-	mem       *jsonio.Arena                  // of strings with escapes
+	mem       *memory
 	queue     *queue                         // reads runs concurrently; may be nil
 	addRecord func(add func() []format.Run)  // adds a record to the runs of the file
 	runs      int                            // begun so far
@@ -33,6 +33,13 @@ type walker struct {
 	heldBytes int                            // of the entries of a sample in a ZIP
 	zipBytes  int64                          // compressed size of these entries
 	stopped   bool                           // the consumer wants no more runs
+}
+
+// memory is used for one value after another.
+type memory struct {
+	strings *jsonio.Arena // with escapes
+	dec     jsonio.Dec
+	run     format.Run
 }
 
 func (w *walker) give(r Run, err error) bool {
@@ -54,7 +61,7 @@ func (w *walker) giveRun(f *format.Run, err *Error) {
 		r = Run{}
 	} else {
 		r.set(f)
-		r.Unknown = append(append(w.unknownParts(r.Name, r.Line, r.Protocol, r.Messages), w.reported(f)...), w.wrongUsage(&r)...)
+		r.Unknown = append(append(w.unknownParts(r.Name, r.Line, r.Protocol, r.Messages), w.reported(f)...), w.wrongUsage(r.Name, r.Line, r.Meta)...)
 		isUnknown := func(m llm.Message) bool { return !slices.Contains(knownRoles, m.Role) }
 		if n := slices.IndexFunc(r.Messages, isUnknown); n >= 0 && !r.Sent && r.Protocol != "gemini" && (r.Gap == 0 || n+1 < r.Gap) {
 			r.Gap = n + 1 // no provider has refused the message, which may have calls or results
@@ -95,11 +102,12 @@ func (w *walker) values() {
 		}
 		w.lines = w.in.line == line && w.in.next() != 0 && w.in.line > line
 	}
+	var line input
 	for !w.stopped {
 		if !w.in.hasLine() {
 			w.waitFor(w.in)
 		}
-		in, done := w.in.oneLine()
+		in, done := w.in.oneLine(&line)
 		if in == nil {
 			break
 		}
@@ -133,7 +141,7 @@ func (w *walker) readLine(in *input) {
 		return
 	}
 	in.file, in.isTask = nil, true
-	w.later(len(in.buf), func(w *walker) { w.onlyValue(in) })
+	w.add(len(in.buf), queued{in: *in})
 	w.runs++
 }
 
@@ -187,8 +195,10 @@ func (w *walker) decode(e element, read func(*jsonio.Dec)) (n int, short bool, e
 	if e.whole {
 		e.text = tree.QuoteNonFinite(e.text)
 	}
-	d := jsonio.NewDecIn(w.mem, e.text)
-	if read(&d); e.whole {
+	d := &w.mem.dec
+	*d = jsonio.NewDecIn(w.mem.strings, e.text)
+	defer func() { *d = jsonio.Dec{} }()
+	if read(d); e.whole {
 		return d.Offset(), false, w.place(d.End(), e)
 	}
 	if n = d.Offset(); d.Err() != nil {
@@ -198,13 +208,15 @@ func (w *walker) decode(e element, read func(*jsonio.Dec)) (n int, short bool, e
 }
 
 func (w *walker) run(e element) (n int, short bool) {
-	run := w.begin(e.line)
-	n, short, err := w.decode(e, func(d *jsonio.Dec) { w.read(d, &run) })
+	run := &w.mem.run
+	*run = w.begin(e.line)
+	defer func() { *run = format.Run{} }() // what follows may be large
+	n, short, err := w.decode(e, func(d *jsonio.Dec) { w.read(d, run) })
 	if n == 0 && !e.whole {
 		w.runs--
 		return 0, short
 	}
-	w.giveRun(&run, err)
+	w.giveRun(run, err)
 	return n, false
 }
 
