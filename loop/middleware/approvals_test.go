@@ -123,6 +123,8 @@ func TestAL62AL64Decisions(t *testing.T) {
 			}
 		})
 	}
+	p := gated(t, fake.NewClock(), askAll(nil), asks("c-", "a"), done())
+	same(t, "without approvals", []string{`tool.skip 0   c-a a denied "nobody was there to approve it" error`}, p.lines(trace.KindToolStart, trace.KindToolEnd, trace.KindToolSkip))
 }
 
 // AL-62, AL-68: an early decision is used once. A decision about a call that is not pending is
@@ -152,6 +154,28 @@ func TestAL62AL68EarlyDecision(t *testing.T) {
 		"0s requested c-a, pending c-slow c-a", "0s checkpoint , pending c-slow c-a", "0s approve c-a, pending c-slow",
 		"0s requested c-a, pending c-slow c-a", "0s checkpoint , pending c-slow c-a", "0s deny c-a, pending c-slow",
 	}, log)
+}
+
+// AL-62: an early decision is used once, also by a run that fails then. The next request of the call is
+// decided again.
+func TestAL62EarlyDecisionFails(t *testing.T) {
+	var got []middleware.ApprovalDecision
+	a := &middleware.Approvals{Store: new(middleware.ApprovalStore), Resolved: func(_ context.Context, _ middleware.ApprovalRequest, a middleware.Approval) error {
+		got = append(got, a.Decision)
+		return errors.New("boom")
+	}}
+	a.Store.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}})
+	if !a.Store.Resolve("c-a", middleware.Approval{Decision: middleware.Approve}) {
+		t.Error("the decision was not stored")
+	}
+	for range 2 {
+		if p := gated(t, fake.NewClock(), askAll(a), asks("c-", "a"), done()); p.err == nil {
+			t.Error("the run did not fail")
+		}
+	}
+	if diff := cmp.Diff([]middleware.ApprovalDecision{middleware.Approve, middleware.Deny}, got); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
+	}
 }
 
 // AL-62, AL-68: an early decision comes before the callback, and has all its fields.

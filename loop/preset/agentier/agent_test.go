@@ -80,6 +80,7 @@ func TestNoGuardAG24(t *testing.T) {
 func TestResult(t *testing.T) {
 	first := calling("c1", "c2")
 	first.Text = "wait"
+	first.Usage.CacheReadInputTokens, first.Usage.CacheCreationInputTokens, first.Usage.ReasoningOutputTokens = 4, 3, 2
 	a, _ := newAgent(t, loop.Config{}, first, saying("done"))
 	res := mustRun(t, a, nil)
 	result := func(id string) llm.ToolResult {
@@ -98,7 +99,7 @@ func TestResult(t *testing.T) {
 			llm.Assistant(llm.Text{Text: "done"}),
 		},
 		ToolCalls: []agentier.ToolCall{call("c1"), call("c2")},
-		Usage:     agentier.Usage{Usage: llm.Usage{InputTokens: 30, OutputTokens: 12}, Iterations: 2},
+		Usage:     agentier.Usage{Usage: llm.Usage{InputTokens: 30, OutputTokens: 12, CacheReadInputTokens: 4, CacheCreationInputTokens: 3, ReasoningOutputTokens: 2}, Iterations: 2},
 		Duration:  time.Second,
 	}
 	if diff := cmp.Diff(want, res); diff != "" {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,6 +97,34 @@ func TestPartsPendingCalls(t *testing.T) {
 		}
 		if n != 2 {
 			t.Errorf("%s: got %d calls", cause, n)
+		}
+	}
+}
+
+// DZ-25: the parts of a resumed run begin with step-start and end with finish. Its results come in the order
+// of the calls, before the first step or, without one, before the end.
+func TestPartsResumedDZ25(t *testing.T) {
+	result := func(id string) llm.ToolResult {
+		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: id}}}
+	}
+	before := []llm.Message{llm.User("go"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "a"})}
+	after := append(before, llm.ToolResults(result("c1"), result("c2")))
+	resumed := []trace.Body{trace.Resumed{Of: "r"}, trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 2}, trace.ToolEnd{ToolCallID: "c2", Result: result("c2")}, trace.ToolEnd{ToolCallID: "c1", Result: result("c1")}}
+	for want, rest := range map[string][]trace.Body{
+		"step-start tool-result:c1 tool-result:c2 finish": {trace.RunEnd{AppendedMessages: after}},
+		"step-start tool-result:c1 tool-result:c2 text-delta step-finish finish": {
+			trace.StepStart{}, trace.ModelRequest{NewMessages: after}, trace.ModelDelta{Type: trace.DeltaText, Text: "x"}, trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "x"})},
+			trace.Decision{Action: trace.End, Reason: trace.ReasonEndTurn}, trace.StepEnd{}, trace.RunEnd{},
+		},
+	} {
+		var got []string
+		for p := range deuz.Parts(seq(append(slices.Clip(resumed), rest...)...)) {
+			if got = append(got, p.Type); p.ToolCallID != "" {
+				got[len(got)-1] += ":" + p.ToolCallID
+			}
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("parts (-want +got):\n%s", diff)
 		}
 	}
 }
