@@ -309,7 +309,7 @@ func TestAL25StopBeforeFailure(t *testing.T) {
 		fails error // of the model; nil if it honors the context
 		want  trace.Reason
 		err   error
-	}{{true, nil, agentloop.Stopped, nil}, {true, boom, agentloop.Failed, boom}, {false, nil, agentloop.Failed, context.Canceled}} {
+	}{{true, nil, agentloop.Stopped, nil}, {true, fmt.Errorf("post: %w", context.Canceled), agentloop.Stopped, nil}, {true, boom, agentloop.Failed, boom}, {false, nil, agentloop.Failed, context.Canceled}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		w := newWorld(t)
