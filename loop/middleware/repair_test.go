@@ -136,6 +136,11 @@ func TestRepairRequest(t *testing.T) {
 	if diff := cmp.Diff(want, req.Messages[0].Text()); diff != "" || len(req.Messages) != 1 {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}
+	plain := fake.NewModel(fake.Response{Text: `{}`})
+	repairs(t, badCall("a", `[1]`), plain)
+	if got := plain.Requests()[0]; string(got.Settings.OutputSchema) != `{"type":"object"}` || !strings.Contains(got.Messages[0].Text(), "\n{\"type\":\"object\"}\n") {
+		t.Errorf("the request for a tool without a schema is %+v", got)
+	}
 	if string(req.Settings.OutputSchema) != cities || req.Model != "small" || len(req.Tools) != 0 {
 		t.Errorf("the request is %+v", req)
 	}

@@ -172,7 +172,8 @@ func TestRepairModelDA27DA28(t *testing.T) {
 				root.RepairModel, root.RepairModelName = fast, c.name
 			}
 			var results []string
-			opts := &deepagents.Options{Loop: loop.Config{OnStep: func(s loop.Step) {
+			own := []loop.Middleware{{Name: "own", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{} }}}
+			opts := &deepagents.Options{Loop: loop.Config{Middleware: own, OnStep: func(s loop.Step) {
 				for _, r := range s.Results {
 					if r.Name == weather.Name {
 						results = append(results, r.ID+": "+r.Text())
@@ -387,8 +388,12 @@ func TestUIStreamDA54(t *testing.T) {
 	first := calls("a")
 	first.Text, first.Reasoning = "one", "hm"
 	metadata := func(ev trace.Event) json.RawMessage { return json.RawMessage(strconv.Itoa(int(ev.Seq))) }
-	for _, opts := range []uistream.Options{{}, {OmitReasoning: true}, {MessageID: "m1", FinishReason: true, Metadata: metadata}} {
-		root := func() *deepagents.Agent { return agent("root", fake.NewModel(first, text("two")), tool("a", "A")) }
+	for _, opts := range []uistream.Options{{}, {OmitReasoning: true}, {MessageID: "m1", FinishReason: true, Metadata: metadata}, {ErrorText: error.Error}} {
+		second := text("two")
+		if opts.ErrorText != nil {
+			second = fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}
+		}
+		root := func() *deepagents.Agent { return agent("root", fake.NewModel(first, second), tool("a", "A")) }
 		s, err := deepagents.Execute(t.Context(), root(), loop.Prompt("go"), nil, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -360,6 +360,12 @@ func TestOutputModeDA35DA36(t *testing.T) {
 			t.Errorf("LastMessage %t at %d steps, %v: messages (-Generate +Execute):\n%s", c.last, c.steps, err, diff)
 		}
 	}
+	first := calls("a")
+	first.Text = "first"
+	later := fake.NewModel(first, fake.Response{Error: &fake.Failure{Status: 400}})
+	if res, err := deepagents.Generate(t.Context(), agent("root", later, tool("a", "A")), history, nil, &deepagents.Options{LastMessage: true}); err == nil || len(res.Messages) != 1 || res.Messages[0].Text() != "first" {
+		t.Errorf("of a run that failed later: got %+v, %v", res.Messages, err)
+	}
 	broken := fake.NewModel(fake.Response{Error: &fake.Failure{Status: 400}})
 	if res, err := deepagents.Generate(t.Context(), agent("root", broken), history, nil, &deepagents.Options{LastMessage: true}); err == nil || res.Messages != nil {
 		t.Errorf("without a final answer: got %+v, %v", res, err)

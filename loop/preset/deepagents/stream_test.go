@@ -328,10 +328,11 @@ func TestPartsUnusualRuns(t *testing.T) {
 			{Body: trace.ModelDelta{Type: trace.DeltaText, Text: "{}"}, Purpose: trace.PurposeRepair},
 			{Body: trace.ModelDelta{Type: trace.DeltaReasoning, Text: "hm"}},
 			{Body: trace.ModelDelta{Type: trace.DeltaCall}},
-			{Body: trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "b", Arguments: "{"})}},
+			{Body: trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "b", Arguments: "{"}, llm.ToolCall{ID: "c3", Name: "b"})}},
 			{Body: trace.ToolSkip{ToolCallID: "c1", Name: "a", Result: llm.ToolResult{ID: "c1", Name: "a"}}},
 			{Body: trace.ToolStart{ToolCallID: "c2", Name: "b", Arguments: `{"n":1}`}}, // repaired
 			{Body: trace.ToolEnd{ToolCallID: "c2", Result: llm.ToolResult{ID: "c2", Name: "b"}}},
+			{Body: trace.Decision{Action: trace.Suspend}}, // c3 waits
 			{Body: trace.RunEnd{Error: &trace.Error{Message: "boom"}}},
 		} {
 			if !yield(ev, nil) {
@@ -351,6 +352,7 @@ func TestPartsUnusualRuns(t *testing.T) {
 		`{"type":"reasoning","textDelta":"hm"}`, `{"type":"tool-call","toolCallId":"c1","toolName":"a","args":{}}`,
 		`{"type":"tool-result","toolCallId":"c1","toolName":"a","args":{},"result":""}`,
 		`{"type":"tool-call","toolCallId":"c2","toolName":"b","args":{"n":1}}`, `{"type":"tool-result","toolCallId":"c2","toolName":"b","args":{"n":1},"result":""}`,
+		`{"type":"tool-call","toolCallId":"c3","toolName":"b","args":{}}`,
 		`{"type":"error","error":"boom"}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
