@@ -113,7 +113,7 @@ func TestRunOptions(t *testing.T) {
 	for i := range many {
 		many[i] = calling(fmt.Sprintf("c%d", i))
 	}
-	a, _ := newAgent(t, loop.Config{MaxSteps: 4, TokenBudget: 75, Deadline: 9500 * time.Millisecond}, many...)
+	a, m := newAgent(t, loop.Config{MaxSteps: 4, TokenBudget: 75, Deadline: 9500 * time.Millisecond}, many...)
 	for name, c := range map[string]struct {
 		opts       *agentier.RunOptions
 		iterations int
@@ -141,6 +141,11 @@ func TestRunOptions(t *testing.T) {
 			if res == nil || res.Usage.Iterations != c.iterations || res.Stop != c.stop {
 				t.Errorf("%s, %s: got %+v; want %d iterations, stop %q", name, entry, res, c.iterations, c.stop)
 			}
+		}
+	}
+	for _, r := range m.RecordedRequests() {
+		if n := r.Request.Settings.MaxTokens; n != 0 {
+			t.Errorf("a request limits its response to %d tokens", n)
 		}
 	}
 	_, err := a.Run(t.Context(), loop.Prompt("go"), &agentier.RunOptions{Timeout: 1500 * time.Millisecond})
@@ -518,8 +523,8 @@ func TestConfigKeys(t *testing.T) {
 	}{
 		"none":          {func(*loop.Config) {}, func(*facts) {}},
 		"model":         {func(c *loop.Config) { c.Model = "gpt-4o" }, func(f *facts) { f.Model = "gpt-4o" }},
-		"tools":         {func(c *loop.Config) { c.Tools = []loop.Tool{echo(fake.NewClock())} }, func(f *facts) { f.Tools = "a" }},
-		"middleware":    {func(c *loop.Config) { c.Middleware = []loop.Middleware{counts} }, func(f *facts) { f.Middleware = "counts" }},
+		"tools":         {func(c *loop.Config) { c.Tools = []loop.Tool{echo(fake.NewClock()), {Name: "b"}} }, func(f *facts) { f.Tools = "ab" }},
+		"middleware":    {func(c *loop.Config) { c.Middleware = []loop.Middleware{middleware.KeepLast(50, 50), counts} }, func(f *facts) { f.Middleware = "keep_lastcounts" }},
 		"maxIterations": {func(c *loop.Config) { c.MaxSteps = 15 }, func(f *facts) { f.Iterations = 15; declares(f, "max_steps 10", "max_steps 15") }},
 		"maxTokens": {func(c *loop.Config) { c.TokenBudget = 31 }, func(f *facts) {
 			f.Iterations, f.Stop = 3, trace.ReasonBudget

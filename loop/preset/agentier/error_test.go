@@ -52,32 +52,43 @@ func TestCodes(t *testing.T) {
 		"canceled, then over":       {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(59*time.Second, errMine)},
 		"over, then canceled":       {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
 	} {
-		clock := fake.NewClock()
-		c.cfg.Model, c.cfg.Clock = "m", clock
-		a, err := agentier.New(&fake.Model{Clock: clock, Responses: c.turns}, &c.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := t.Context(), context.CancelFunc(func() {})
-		if c.stop != nil {
-			ctx, cancel = c.stop(ctx, clock)
-		}
-		var reported []error // AG-29
-		begun := clock.Now()
-		res, err := a.Run(ctx, loop.Prompt("go"), &agentier.RunOptions{
-			OnError:    func(err error) { reported = append(reported, err) },
-			OnComplete: func(*agentier.Result) { t.Errorf("%s: OnComplete was called", name) }, // AG-28
-		})
-		cancel()
-		if took := clock.Now().Sub(begun); len(reported) != 1 || reported[0] != err || c.took != 0 && took != c.took {
-			t.Errorf("%s: OnError got %v after %v, want %v once after %v", name, reported, took, err, c.took)
-		}
-		var code string
-		if e, ok := errors.AsType[*agentier.Error](err); ok {
-			code = e.Code
-		}
-		if res != nil || code != c.code || !errors.Is(err, c.cause) && c.cause != nil {
-			t.Errorf("%s: got %+v, code %q, error %v; want code %q of %v", name, res, code, err, c.code, c.cause)
+		for entry, run := range map[string]func(context.Context, *agentier.Agent, *agentier.RunOptions) (*agentier.Result, error){
+			"Run": func(ctx context.Context, a *agentier.Agent, opts *agentier.RunOptions) (*agentier.Result, error) {
+				return a.Run(ctx, loop.Prompt("go"), opts)
+			},
+			"RunFor": func(ctx context.Context, a *agentier.Agent, opts *agentier.RunOptions) (*agentier.Result, error) {
+				_, res, err := agentier.RunFor[count](ctx, a, loop.Prompt("go"), 0, opts)
+				return res, err
+			},
+		} {
+			name := name + ", " + entry
+			clock := fake.NewClock()
+			c.cfg.Model, c.cfg.Clock = "m", clock
+			a, err := agentier.New(&fake.Model{Clock: clock, Responses: c.turns}, &c.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := t.Context(), context.CancelFunc(func() {})
+			if c.stop != nil {
+				ctx, cancel = c.stop(ctx, clock)
+			}
+			var reported []error // AG-29
+			begun := clock.Now()
+			res, err := run(ctx, a, &agentier.RunOptions{
+				OnError:    func(err error) { reported = append(reported, err) },
+				OnComplete: func(*agentier.Result) { t.Errorf("%s: OnComplete was called", name) }, // AG-28
+			})
+			cancel()
+			if took := clock.Now().Sub(begun); len(reported) != 1 || reported[0] != err || c.took != 0 && took != c.took {
+				t.Errorf("%s: OnError got %v after %v, want %v once after %v", name, reported, took, err, c.took)
+			}
+			var code string
+			if e, ok := errors.AsType[*agentier.Error](err); ok {
+				code = e.Code
+			}
+			if res != nil || code != c.code || !errors.Is(err, c.cause) && c.cause != nil {
+				t.Errorf("%s: got %+v, code %q, error %v; want code %q of %v", name, res, code, err, c.code, c.cause)
+			}
 		}
 	}
 }
@@ -139,8 +150,12 @@ func TestTimeBetweenIterations(t *testing.T) {
 		var mem trace.Memory
 		clock := fake.NewClock()
 		ctx, abort := context.WithCancel(t.Context())
+		begun := 0
 		waits := loop.Middleware{Name: "waits", New: func(loop.RunInfo) loop.Hooks {
-			return loop.Hooks{AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (d loop.Decision, err error) {
+			return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (s loop.StepChange, err error) {
+				begun++
+				return s, nil
+			}, AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (d loop.Decision, err error) {
 				if c.aborts {
 					abort()
 				}
@@ -162,7 +177,7 @@ func TestTimeBetweenIterations(t *testing.T) {
 			}
 		}
 		e, failed := errors.AsType[*agentier.Error](err)
-		if n := len(m.RecordedRequests()); n != 1 || steps != 1 || failed == returns {
+		if n := len(m.RecordedRequests()); n != 1 || steps != 1 || begun != 1 || failed == returns {
 			t.Errorf("%+v: got %+v, %v after %d steps and %d requests", c, res, err, steps, n)
 		}
 		if returns && (res == nil || res.Stop != trace.ReasonDeadline || res.Usage.Iterations != 1) || failed && e.Code != code {
@@ -235,8 +250,8 @@ func TestRunFor(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" || (res == nil) != (c.fails != "") {
 			t.Errorf("%s: %+v (-want +got):\n%s", name, res, diff)
 		}
-		if res != nil && string(res.Value) != fmt.Sprintf(`{"n":%d}`, c.want.N) {
-			t.Errorf("%s: got the value %s", name, res.Value)
+		if res != nil && (string(res.Value) != fmt.Sprintf(`{"n":%d}`, c.want.N) || len(res.ToolCalls) != 1) {
+			t.Errorf("%s: got the value %s after %d tools", name, res.Value, len(res.ToolCalls))
 		}
 		if e, ok := errors.AsType[*middleware.OutputError](err); (err == nil) != (c.fails == "") || ok && e.Text != c.fails {
 			t.Errorf("%s: got error %v", name, err)

@@ -69,6 +69,7 @@ func TestRetriesErrors(t *testing.T) {
 		{fmt.Errorf("reading the answer: %w", io.ErrUnexpectedEOF), 2},
 		{fmt.Errorf("the client: %w", context.Canceled), 1},
 		{&url.Error{Op: "Post", URL: "http://x", Err: context.DeadlineExceeded}, 1},
+		{fmt.Errorf("the stream: %w", loop.ErrStalled), 2},
 		{errors.New("no such model"), 1},
 	} {
 		clock := fake.NewClock()
