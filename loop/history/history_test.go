@@ -299,7 +299,13 @@ func TestAL77ExportImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.SetMetadata("k", []any{"v", 1.0})
-	back := through(t, h.Export())
+	exported := h.Export()
+	h.SetMetadata("later", true)
+	if n := len(exported.Metadata); n != 1 {
+		t.Errorf("a snapshot has %d values after a later change, want 1", n)
+	}
+	back := through(t, exported)
+	back.SetMetadata("later", true)
 	if diff := cmp.Diff(h.Export(), back.Export()); diff != "" {
 		t.Errorf("after a round trip (-want +got):\n%s", diff)
 	}
@@ -310,7 +316,7 @@ func TestAL77ExportImport(t *testing.T) {
 		t.Errorf("the messages; id %q, system %q (-want +got):\n%s", back.ID(), back.System(), diff)
 	}
 	tokens(t, back, 102)
-	if got := back.Metadata(); !cmp.Equal(got, map[string]any{"k": []any{"v", 1.0}}) {
+	if got := back.Metadata(); !cmp.Equal(got, map[string]any{"k": []any{"v", 1.0}, "later": true}) {
 		t.Errorf("the metadata: %v", got)
 	}
 	h.RecordActualUsage(300) // the anchor is at the last message
@@ -327,6 +333,10 @@ func TestAL77ExportImport(t *testing.T) {
 	if _, ok := back.Layers().Get("of the parent"); ok {
 		t.Error("the snapshot has a layer of the parent")
 	}
+	one := history.New("one")
+	one.Append(chars(40), history.Meta{})
+	one.RecordActualUsage(77)
+	tokens(t, through(t, one.Export()), 77)
 	if empty := through(t, history.New("z").Export()); empty.Len() != 0 || empty.System() != "" {
 		t.Errorf("an empty history came back as %+v", empty.Export())
 	}
@@ -404,6 +414,9 @@ func TestAL104Entries(t *testing.T) {
 	}
 	if diff := cmp.Diff(messages, h.Messages()); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	if err := h.Layers().Set(layers.Fixed(layers.SystemName, "role", "")); err != nil || h.System() != "role" {
+		t.Errorf("the registry is not that of the history: %q, %v", h.System(), err)
 	}
 }
 

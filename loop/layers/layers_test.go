@@ -137,6 +137,8 @@ func TestAL106Flat(t *testing.T) {
 		"a\n\nb\n\nm":            {OwnOnly: true},
 		"a":                      {Tag: "x", OwnOnly: true},
 		"p | a | b | pm\n\nm":    {Separator: " | "},
+		"p | a":                  {Separator: " | ", Tag: "x"},
+		"a | b | m":              {Separator: " | ", OwnOnly: true},
 	} {
 		if got := child.Flat(view); got != want {
 			t.Errorf("%+v: got %q, want %q", view, got, want)

@@ -83,6 +83,11 @@ func TestAL94Delegate(t *testing.T) {
 			t.Errorf("the fork has %d messages", fork.Len())
 		}
 	}
+	tool := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("A"), nil }}
+	works := agent(t, fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "c1", Name: "a", Arguments: "{}"}}}, says("r")), loop.Config{Tools: []loop.Tool{tool}})
+	if res, fork, err := orchestrate.Delegate(t.Context(), works, parent(t), "do it"); err != nil || fork.Len() != 6 || res.Steps[0].Results[0].Text() != "A" {
+		t.Errorf("an agent with a tool: %+v, %v", res, err)
+	}
 	if _, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(says("r")), loop.Config{}), history.New("new"), "do it"); err != nil || fork.Len() != 2 {
 		t.Errorf("from a history of nothing: %v", err)
 	}

@@ -577,13 +577,13 @@ func TestAL57GuardrailFails(t *testing.T) {
 // AL-110: the response of a step has its thinking, its text and its calls: in onStepComplete, in the
 // history, and in the next request.
 func TestAL110StepResponse(t *testing.T) {
-	first := calls("", "a")
+	first := calls("", "a", "slow")
 	first.Reasoning, first.Text, first.Usage, first.Model = "hm", "let me see", llm.Usage{InputTokens: 10, OutputTokens: 5}, "m-2"
 	first.ReasoningOpaque = []byte(`{"signature":"s"}`)
 	second := says("x")
 	second.Usage = llm.Usage{InputTokens: 20, OutputTokens: 7}
 	w := newWorld(t, first, second).agent(agentloop.Config{})
-	want := []llm.Part{llm.Reasoning{Text: "hm", Opaque: first.ReasoningOpaque}, llm.Text{Text: "let me see"}, llm.ToolCall{ID: "a", Name: "a", Arguments: "{}"}}
+	want := []llm.Part{llm.Reasoning{Text: "hm", Opaque: first.ReasoningOpaque}, llm.Text{Text: "let me see"}, llm.ToolCall{ID: "a", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "slow", Name: "slow", Arguments: "{}"}}
 	var steps []*agentloop.Response
 	w.hook = func(ev agentloop.Event) error {
 		if res, ok := ev.Data.(*agentloop.Response); ok && ev.Name == agentloop.OnStepComplete {

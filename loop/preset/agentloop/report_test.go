@@ -193,7 +193,7 @@ func TestAL48AL49ErrorHook(t *testing.T) {
 
 // AL-93: when onRunComplete is emitted, the report is stored and the next run may begin.
 func TestAL93Finalize(t *testing.T) {
-	w := newWorld(t, calls("", "a"), says("x"), says("y")).agent(agentloop.Config{})
+	w := newWorld(t, calls("", "a"), says("x"), says("y"), says("z")).agent(agentloop.Config{})
 	w.hook = func(ev agentloop.Event) error {
 		if ev.Name == agentloop.OnRunComplete && len(w.Reports()) == 1 {
 			if w.Reports()[0] != ev.Data {
@@ -210,6 +210,11 @@ func TestAL93Finalize(t *testing.T) {
 	w.run("go")
 	if got := len(w.Reports()); got != 2 {
 		t.Errorf("got %d reports", got)
+	}
+	for ev, err := range w.Stream(t.Context(), agentloop.Input{Text: "on"}, nil) {
+		if last := w.log[len(w.log)-1]; err != nil || ev.Type == "done" && (len(w.Reports()) != 3 || last != "onRunComplete done") {
+			t.Errorf("at the last event of a stream: %d reports, the last event of the bus is %s; %v", len(w.Reports()), last, err)
+		}
 	}
 }
 
