@@ -46,6 +46,7 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 		"AL-07 text alone":          {0, []fake.Response{text}, "done: 1 calls, 0 rounds, text \"x\", usage 5"},
 		"AL-08 on the last":         {2, []fake.Response{round("1"), text}, "done: 2 calls, 1 rounds, text \"x\", usage 15"},
 		"AL-22 four steps":          {0, []fake.Response{round("1"), round("2"), round("3"), text}, "done: 4 calls, 3 rounds, text \"x\", usage 35"},
+		"AL-39 calls with stop":     {1, []fake.Response{{Calls: round("1").Calls, FinishReason: "stop"}}, "max_steps: 1 calls, 1 rounds, text \"\", usage 0"},
 		"AL-21 at the length limit": {0, []fake.Response{{Calls: round("1").Calls, FinishReason: "length"}, {Text: "x"}}, "done: 2 calls, 1 rounds, text \"x\", usage 0"},
 		"AL-21 by calls alone":      {0, []fake.Response{{Calls: round("1").Calls, FinishReason: "stop"}, {Text: "x", FinishReason: "tool_calls"}}, "done: 2 calls, 1 rounds, text \"x\", usage 0"},
 	} {
