@@ -306,6 +306,11 @@ func TestAL77ExportImport(t *testing.T) {
 	}
 	back := through(t, exported)
 	back.SetMetadata("later", true)
+	if direct, err := history.Import(exported); err != nil {
+		t.Error(err)
+	} else if direct.SetMetadata("later", true); len(exported.Metadata) != 1 {
+		t.Error("an imported history changes the snapshot")
+	}
 	if diff := cmp.Diff(h.Export(), back.Export()); diff != "" {
 		t.Errorf("after a round trip (-want +got):\n%s", diff)
 	}

@@ -124,7 +124,7 @@ func TestAL106Flat(t *testing.T) {
 	if err := errors.Join(
 		parent.Set(layers.Layer{Name: "P", Content: words("p"), Priority: 1, Tags: []string{"x"}}),
 		child.Set(layers.Layer{Name: "A", Content: words("a"), Priority: 2, Tags: []string{"x"}}),
-		child.Set(layers.Layer{Name: "B", Content: words("b"), Priority: 3}),
+		child.Set(layers.Layer{Name: "B", Content: words("b"), Priority: 3, Tags: []string{"xy"}}),
 		parent.Set(layers.Layer{Name: "M", Content: words("pm"), Priority: 4}),
 		child.Set(layers.Layer{Name: "M", Content: words("m"), Priority: 4, MergeParent: true}),
 		child.SetParent(parent),

@@ -156,6 +156,11 @@ func TestAL95Chain(t *testing.T) {
 	}
 	same(t, "what each was asked", []string{"role 0: the task", "role 1\n\none: the task", "role 2\n\ntwo: the task"}, got)
 
+	tool := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("A"), nil }}
+	works := agent(t, fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "c1", Name: "a", Arguments: "{}"}}}, says("r")), loop.Config{Tools: []loop.Tool{tool}})
+	if results, err := orchestrate.Chain(t.Context(), "t", works); err != nil || results[0].Text != "r" || results[0].Steps[0].Results[0].Text() != "A" {
+		t.Errorf("an agent with a tool: %+v, %v", results, err)
+	}
 	last := fake.NewModel(says("never"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -156,6 +156,9 @@ func TestAL109ResultsInSnapshot(t *testing.T) {
 			if runs["a"] != 1 || runs["b"] != 0 || deferred && (res.Reason != agentloop.Stopped || w.roles() != "user/1 assistant/3 tool/1") {
 				t.Fatalf("the first run: %q, runs %v, history %s", res.Reason, runs, w.roles())
 			}
+			if r := w.last(); deferred && (len(r.Steps) != 1 || len(r.Steps[0].ToolCalls) != 1 || r.ToolCallCount != 1) { // AL-89: not of calls that wait
+				t.Errorf("the report of the first run: %+v", r)
+			}
 			var s agentloop.Snapshot
 			if err := json.Unmarshal(atGate, &s); err != nil {
 				t.Fatal(err)
