@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -483,6 +484,18 @@ func testDeuzResume(t *testing.T) {
 	second, err := a.Run(t.Context(), loop.Continue(history, answer))
 	if err != nil || second.Text != "done" || second.Steps[0].Type != "initial" || second.Steps[0].Index != 0 {
 		t.Errorf("got %+v, %v", second, err)
+	}
+	// The counter of the runaway guard begins again, too.
+	bad := loop.Tool{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no") }}
+	a = newAgent(t, model(calls("bad"), calls("bad"), calls("c"), calls("bad"), text("done")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client, bad}}))
+	first, err = a.Run(t.Context(), loop.Prompt("go"))
+	if err != nil || len(first.Pending) != 1 {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	history = slices.Concat([]llm.Message{llm.User("go")}, first.Messages)
+	answer = llm.ToolResults(llm.ToolResult{ID: first.Pending[0].ID, Name: "c", Content: []llm.Part{llm.Text{Text: "yes"}}})
+	if second, err = a.Run(t.Context(), loop.Continue(history, answer)); err != nil || second.Text != "done" {
+		t.Errorf("after two failures in the run before: got %+v, %v", second, err)
 	}
 }
 

@@ -413,10 +413,11 @@ func TestRecordsDZ13(t *testing.T) {
 		ToolCalls []record
 		Response  response
 	}
+	var clientCalls loop.ClientCalls
 	run := func(limit int, responses ...fake.Response) (got result) {
 		res, err := deuz.GenerateText(t.Context(), deuz.Options{
 			Model: &fake.Model{Responses: responses}, Messages: []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")},
-			Loop: loop.Config{Tools: []loop.Tool{tool("a"), tool("b"), client}, MaxSteps: limit},
+			Loop: loop.Config{Tools: []loop.Tool{tool("a"), tool("b"), client}, MaxSteps: limit, ClientCalls: clientCalls},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -461,5 +462,20 @@ func TestRecordsDZ13(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, run(5, says("x"))); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	// A step without text and calls has a record, too.
+	none := response{Messages: []struct{ Role llm.Role }{}}
+	want = result{Response: none, Steps: []step{{"initial", "", nil, []record{}, []record{}, none}}}
+	if diff := cmp.Diff(want, run(5, fake.Response{})); diff != "" {
+		t.Errorf("empty response (-want +got):\n%s", diff)
+	}
+	// A call of a client tool has no result, even if the other calls of its step run.
+	clientCalls = loop.ClientRest
+	want = result{
+		Text: "three", ToolCalls: pending[1:], Response: roles(llm.RoleAssistant, llm.RoleTool),
+		Steps: []step{{"initial", "three", nil, pending, []record{of("a")}, roles(llm.RoleAssistant, llm.RoleTool)}},
+	}
+	if diff := cmp.Diff(want, run(5, last)); diff != "" {
+		t.Errorf("the other calls run (-want +got):\n%s", diff)
 	}
 }

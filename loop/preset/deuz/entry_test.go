@@ -87,14 +87,15 @@ func TestNoToolsDZ01(t *testing.T) {
 	}
 }
 
-// DZ-53: one options value fits both entry points, is not changed, and can be used again.
+// DZ-53: one options value fits both entry points, is not changed, and can be used again. DZ-34: nothing is appended to its messages.
 func TestOptionsDZ53(t *testing.T) {
 	m := &fake.Model{Responses: []fake.Response{calls("c", "a"), says("x")}, IsolateConversations: true}
 	steps := 0
-	opts := deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{
+	opts := deuz.Options{Model: m, Messages: slices.Grow(messages(), 4), Loop: loop.Config{
 		Model: "m", Tools: tools(nil), ToolChoice: llm.ToolChoice{Mode: llm.ChooseAuto}, MaxSteps: 5,
 		StopWhen: []loop.StopCondition{loop.StepCountIs(4)}, Concurrency: 2, OnStep: func(loop.Step) { steps++ },
 	}}
+	spare := opts.Messages[len(opts.Messages):cap(opts.Messages)]
 	before := opts
 	before.Messages = append([]llm.Message{}, opts.Messages...)
 	before.Loop.Tools = append([]loop.Tool{}, opts.Loop.Tools...)
@@ -104,6 +105,9 @@ func TestOptionsDZ53(t *testing.T) {
 		if diff := cmp.Diff(before, opts, cmp.Comparer(func(a, b func(loop.Step)) bool { return true }),
 			cmpopts.IgnoreUnexported(loop.Tool{}), cmpopts.IgnoreFields(loop.Tool{}, "Run"), cmpopts.IgnoreFields(loop.StopCondition{}, "Stop"), cmpopts.IgnoreFields(deuz.Options{}, "Model")); diff != "" {
 			t.Errorf("the options were changed (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(make([]llm.Message, len(spare)), spare); diff != "" {
+			t.Errorf("messages behind those of the caller (-want +got):\n%s", diff)
 		}
 	}
 	for range 2 {
@@ -225,7 +229,7 @@ func TestStreamFailsDZ32(t *testing.T) {
 	boom := fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}
 	for want, responses := range map[string][]fake.Response{
 		"step-start error": {boom},
-		"step-start tool-call-delta step-finish tool-call tool-result step-start error": {calls("", "a"), boom},
+		"step-start tool-call-delta step-finish tool-call tool-result step-start error": {withUsage(calls("", "a"), 10, 5), boom},
 	} {
 		m := fake.NewModel(responses...)
 		s := deuz.StreamChat(t.Context(), deuz.Options{Model: m, Messages: messages(), Loop: loop.Config{MaxSteps: 5, Tools: tools(nil)}})

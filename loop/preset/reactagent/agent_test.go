@@ -232,6 +232,7 @@ func TestRunResult(t *testing.T) {
 		"succeeds": {turns: []fake.Response{text("done")}, ok: true, want: []string{`{"type":"token","text":"done"}`, `{"type":"modelCompleted"}`, `{"type":"completed"}`}},
 		"limit":    {[]fake.Response{text("forced")}, true, []string{`{"type":"token","text":"forced"}`, `{"type":"modelCompleted"}`, `{"type":"completed"}`}, -1},
 		"empty":    {[]fake.Response{{}}, true, []string{`{"type":"modelCompleted"}`, `{"type":"completed"}`}, -1},
+		"length":   {turns: []fake.Response{{Text: "do", FinishReason: llm.FinishLength}}, ok: true, want: []string{`{"type":"token","text":"do"}`, `{"type":"modelCompleted"}`, `{"type":"completed"}`}},
 		"fails":    {turns: []fake.Response{{Err: boom}}, want: []string{`{"type":"modelCompleted","isError":true}`, `{"type":"failed","error":"loop: step 0: boom"}`}},
 	} {
 		b := newBench(t, c.turns...)
@@ -468,7 +469,7 @@ func testRunCanceled(t *testing.T, why error) {
 }
 
 // RA-39: one listener receives the events of many concurrent tools, one at a time. RA-64:
-// an agent executes many runs concurrently, also with one thread.
+// an agent executes many runs concurrently, also with one thread, and makes the hooks of each.
 func TestRunsConcurrently(t *testing.T) {
 	memory := &reactagent.Memory{}
 	var turn []string
@@ -482,8 +483,17 @@ func TestRunsConcurrently(t *testing.T) {
 		}
 		return fake.NewModel(answer).Stream(ctx, req)
 	})
+	own := loop.Middleware{Name: "own", New: func(loop.RunInfo) loop.Hooks {
+		steps := 0
+		return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (c loop.StepChange, err error) {
+			if steps++; steps > 2 {
+				t.Error("two runs have the same hooks")
+			}
+			return c, nil
+		}}
+	}}
 	b := newBench(t)
-	a, err := reactagent.New(model, &reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, Sink: b}})
+	a, err := reactagent.New(model, &reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, Middleware: []loop.Middleware{own}, Sink: b}})
 	b.made(a, err)
 	var all sync.WaitGroup
 	for n := range 4 {
@@ -598,7 +608,7 @@ func TestCompact(t *testing.T) {
 		turns = append(turns, text(fmt.Sprint("answer ", n)))
 	}
 	b := newBench(t, append(turns, text("they counted"), text("next"), text("in short"))...)
-	a := b.deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory, Config: loop.Config{Model: "m"}}})
+	a := b.deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory, Config: loop.Config{Model: "m"}}, Summary: middleware.Summarizer{Trigger: 1}})
 	for n := range 10 {
 		b.run(a, "t", fmt.Sprint("question ", n))
 	}

@@ -53,7 +53,10 @@ func TestDeepAgentMiddlewareOrder(t *testing.T) {
 		"some groups": {func(c *reactagent.DeepConfig) {
 			c.GeneralPurpose = c.GeneralPurpose[1:3]
 		}, "todos files subagents text git mine too ask_user human_in_the_loop summarize"},
-		"no summaries":    {func(c *reactagent.DeepConfig) { c.NoSummary = true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
+		"no summaries": {func(c *reactagent.DeepConfig) { c.NoSummary = true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
+		"none, although configured": {func(c *reactagent.DeepConfig) {
+			*c = reactagent.DeepConfig{NoSummary: true, Summary: middleware.Summarizer{Window: 400}, Config: reactagent.Config{ContextWindow: 400}}
+		}, "todos files subagents"},
 		"none, and first": {func(c *reactagent.DeepConfig) { c.NoSummary, c.SummaryFirst = true, true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
 		"no files":        {func(c *reactagent.DeepConfig) { c.NoFilesystem = true }, "todos subagents GROUPS mine too ask_user human_in_the_loop summarize"},
 		"no groups":       {func(c *reactagent.DeepConfig) { c.NoGeneralPurpose = true }, "todos files subagents mine too ask_user human_in_the_loop summarize"},

@@ -243,7 +243,13 @@ func TestRA66SessionFails(t *testing.T) {
 	broken := errors.New("no session")
 	for _, m := range []*sessionsModel{{fail: broken}, {nothing: true}} {
 		b := newBench(t)
-		a := b.withSessions(m, reactagent.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
+		later := loop.Middleware{Name: "later", New: func(loop.RunInfo) loop.Hooks {
+			return loop.Hooks{Start: func(context.Context) (context.Context, error) {
+				t.Error("the run began without a session")
+				return nil, nil
+			}}
+		}}
+		a := b.withSessions(m, reactagent.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, Middleware: []loop.Middleware{later}}})
 		var events []reactagent.Event
 		ok := a.Run(t.Context(), []llm.Message{llm.User("go")}, "", func(e reactagent.Event) { events = append(events, e) })
 		if ok || len(events) != 1 || events[0].Type != "failed" || m.fail != nil && !errors.Is(events[0].Err, broken) || !strings.Contains(fmt.Sprint(events[0].Err), "session") {

@@ -303,6 +303,7 @@ func TestSetContextWindow(t *testing.T) {
 		b.in(&cfg.Config.Config)
 		a, err := reactagent.NewDeep(windowed{b.model, c.model}, &cfg)
 		b.made(a, err)
+		a.SetContextWindow(500)
 		a.SetContextWindow(c.set)
 		n, ok := a.ContextWindow()
 		if want := max(c.set, 0); c.set > 0 && n != want || ok != (n > 0) {
