@@ -214,7 +214,7 @@ func TestSearch(t *testing.T) {
 
 // RA-70, RA-71, RA-72: the search tools report what they omit.
 func TestSearchLimits(t *testing.T) {
-	files := map[string]string{"long": strings.Repeat("x", 2000), "large": strings.Repeat("x\n", 3<<20), "d/0000/x": "deep x"}
+	files := map[string]string{"long": strings.Repeat("x", 2000), "large": strings.Repeat("x\n", 3<<20), "many": strings.Repeat("y\n", 201), "d/0000/x": "deep x"}
 	for i := range 600 {
 		files[fmt.Sprintf("d/%04d/", i)] = ""
 		files[fmt.Sprintf("d/f%04d", i)] = ""
@@ -235,8 +235,13 @@ func TestSearchLimits(t *testing.T) {
 	if len(layout) != 503 || layout[501] != "[cut: there are more than 500]" { // the first one is the folder itself
 		t.Errorf("got %d lines: %q", len(layout), layout)
 	}
+	var many strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&many, "many:%d: y\n", i+1)
+	}
 	check(
 		t, made,
+		row{"grep", args{"pattern": "y", "path": "many"}, many.String() + "[cut: there are more than 200 matches]\n"},
 		row{"grep", args{"pattern": "x", "path": "long"}, "long:1: " + strings.Repeat("x", 1000) + " [cut]\n"},
 		row{"grep", args{"pattern": "x", "path": "large"}, `No line matches "x".`},
 		row{"grep", args{"pattern": "5000", "path": "e"}, "e/4999:1: in the first 5000\n[incomplete: only the first 5000 files and folders were searched]\n"},

@@ -134,6 +134,10 @@ func TestGit(t *testing.T) {
 		row{"git_show", args{"ref": "v1"}, "~    the first commit\n"},
 		row{"git_show", args{"ref": "main"}, "~    the first commit\n"},
 	)
+	if err := os.Remove(filepath.Join(dir, "b.txt")); err != nil {
+		t.Fatal(err)
+	}
+	check(t, made, row{"git_diff", args{"path": "b.txt"}, "~deleted file mode 100644\n"})
 }
 
 // RA-75: what git_status shows, and its error without a repository.
