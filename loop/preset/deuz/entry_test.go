@@ -107,7 +107,7 @@ func TestOptionsDZ53(t *testing.T) {
 			t.Errorf("the options were changed (-before +after):\n%s", diff)
 		}
 		if diff := cmp.Diff(make([]llm.Message, len(spare)), spare); diff != "" {
-			t.Errorf("messages behind those of the caller (-want +got):\n%s", diff)
+			t.Errorf("messages after those of the caller (-want +got):\n%s", diff)
 		}
 	}
 	for range 2 {
