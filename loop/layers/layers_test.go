@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"weak"
@@ -114,6 +115,20 @@ func TestAL80Flat(t *testing.T) {
 		if got := r.Flat(c.view); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
+	}
+	var many layers.Registry // enough for a sort that is not stable to change their order
+	var even, odd []string
+	for i := range 100 {
+		name := strconv.Itoa(i)
+		set(t, &many, system(name, name, i%2))
+		if i%2 == 0 {
+			even = append(even, name)
+		} else {
+			odd = append(odd, name)
+		}
+	}
+	if got, want := many.Flat(layers.View{}), strings.Join(append(even, odd...), "\n\n"); got != want {
+		t.Errorf("many layers of equal priority: got %q, want the order in which they were set", got)
 	}
 }
 
