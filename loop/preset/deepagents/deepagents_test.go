@@ -202,11 +202,12 @@ func TestLongConversationDA49(t *testing.T) {
 
 // DA-04: a string is one user message, and messages are sent as they are, by each entry point.
 func TestInputDA04(t *testing.T) {
+	const input = " hi\n\nthere\n" // one message, unchanged
 	long := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "two"}), llm.User("three")}
 	for name, entry := range entryPoints {
 		m := &fake.Model{Responses: []fake.Response{text("x"), text("y")}, IsolateConversations: true}
 		a := agent("root", m)
-		for _, in := range []loop.Input{loop.Prompt("hi"), {Messages: []llm.Message{llm.User("hi")}}, {Messages: long}} {
+		for _, in := range []loop.Input{loop.Prompt(input), {Messages: []llm.Message{llm.User(input)}}, {Messages: long}} {
 			if err := entry(t.Context(), a, in, nil, nil); err != nil {
 				t.Fatal(name, err)
 			}
@@ -277,7 +278,8 @@ func TestLimitDA13(t *testing.T) {
 }
 
 // DA-14: PrepareStep is called for each model call, with the steps so far and the
-// messages, in each entry point, also after a response without calls that the run continues.
+// messages, in each entry point, also after a response without calls that the run continues
+// and for the final answer that the step limit asks for.
 func TestPrepareStepDA14(t *testing.T) {
 	for name, entry := range entryPoints {
 		var got []string
@@ -291,11 +293,13 @@ func TestPrepareStepDA14(t *testing.T) {
 				return loop.StepChange{}, nil
 			}}
 		}}
-		m := fake.NewModel(calls("a"), calls("a"), fake.Response{Text: "so far", FinishReason: llm.FinishPause}, text("done"))
-		if err := entry(t.Context(), agent("root", m, tool("a", "A")), loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{Middleware: []loop.Middleware{spy}}}); err != nil {
+		m := fake.NewModel(calls("a"), calls("a"), fake.Response{Text: "so far", FinishReason: llm.FinishPause}, calls("a"), text("done"))
+		limited := loop.Config{Middleware: []loop.Middleware{spy}, MaxSteps: 4, OnStepLimit: loop.StepLimitForceFinal}
+		if err := entry(t.Context(), agent("root", m, tool("a", "A")), loop.Prompt("go"), nil, &deepagents.Options{Loop: limited}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"0 steps, 0 results, 1 messages", "1 steps, 1 results, 3 messages", "2 steps, 2 results, 5 messages", "3 steps, 2 results, 6 messages"}, got); diff != "" {
+		want := []string{"0 steps, 0 results, 1 messages", "1 steps, 1 results, 3 messages", "2 steps, 2 results, 5 messages", "3 steps, 2 results, 6 messages", "4 steps, 3 results, 8 messages"}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: prepared steps (-want +got):\n%s", name, diff)
 		}
 	}
