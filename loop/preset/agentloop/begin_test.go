@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -493,7 +494,7 @@ type keyed struct {
 }
 
 // AL-13: a run calls only the model, once per step. What the model contains is in no event, trace,
-// snapshot or report.
+// snapshot or report. The package can neither open connections nor start programs.
 func TestAL13OnlyTheModel(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		w := newWorld(t, calls("", "a"), says("x"))
@@ -526,6 +527,19 @@ func TestAL13OnlyTheModel(t *testing.T) {
 	w.run("go")
 	if got := len(w.model.RecordedRequests()); got != 2 || w.last().ModelCalls != 2 || len(w.model.Unused()) != 0 {
 		t.Errorf("got %d requests", got)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	packages := strings.Fields(string(out))
+	if !slices.Contains(packages, "github.com/looptape/looptape/loop") {
+		t.Errorf("the packages are %q", packages)
+	}
+	for _, name := range []string{"net", "os/exec"} {
+		if slices.Contains(packages, name) {
+			t.Errorf("the package depends on %s", name)
+		}
 	}
 }
 
