@@ -51,6 +51,12 @@ type Clock struct {
 	gates   map[string]*gate
 	order   []string
 	random  *rand.Rand
+	started int // tasks from Go
+
+	chooser Chooser  // of an explored run; see World
+	cancel  func()   // cancels the explored run, once
+	pending []*task  // memory of the tasks that wait for an answer
+	names   []string // memory of the options of a choice
 }
 
 // NewClock returns a clock at its start.
@@ -149,7 +155,7 @@ func (c *Clock) Go(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.currentTask()
-	t := newTask()
+	t := c.newTask()
 	c.live++
 	c.ready = append(c.ready, t)
 	go func() {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -23,17 +24,27 @@ func (e *DeadlockError) Error() string {
 // task is a goroutine that the clock schedules.
 type task struct {
 	wake    chan struct{} // receives when the task may run
-	waiting waitState     // while it waits
-	err     error         // how the last wait ended
+	name    string
+	waiting waitState // while it waits
+	err     error     // how the last wait ended
+	late    bool      // the answer that it waited for came after the end of its context
 }
 
-func newTask() *task { return &task{wake: make(chan struct{}, 1)} }
+func (c *Clock) newTask() *task {
+	t := &task{wake: make(chan struct{}, 1), name: "main"}
+	if c.main != nil {
+		c.started++
+		t.name = "goroutine " + strconv.Itoa(c.started)
+	}
+	return t
+}
 
 // waitState describes what a task waits for.
 type waitState struct {
 	description     string
 	ctx             context.Context // ends the wait, if not nil
-	on              any             // the *gate, the *signal, or drain
+	on              any             // the *gate, the *signal, drain, or answers
+	answer          string          // the name of the answer
 	timer           *timer          // of a sleep
 	failsOnDeadlock bool            // the task gets a DeadlockError
 }
@@ -55,7 +66,7 @@ type timer struct {
 // currentTask returns the running task. The caller holds the lock.
 func (c *Clock) currentTask() *task {
 	if c.main == nil {
-		c.main = newTask()
+		c.main = c.newTask()
 		c.current = c.main
 		c.random = rand.New(rand.NewPCG(c.Seed, c.Seed))
 	}
@@ -110,12 +121,18 @@ func (c *Clock) runNext() {
 		if len(c.ready) > 0 {
 			break
 		}
+		if c.chooser != nil && c.nextAnswer() {
+			continue
+		}
 		if !c.openNext() && !c.fireNext() {
 			c.failDeadlock()
 		}
 	}
 	i := 0
-	if c.Seed != 0 {
+	switch {
+	case c.chooser != nil:
+		i = c.nextTask()
+	case c.Seed != 0:
 		i = c.random.IntN(len(c.ready))
 	}
 	c.current = c.ready[i]
@@ -125,7 +142,7 @@ func (c *Clock) runNext() {
 
 func (c *Clock) wakeEnded() {
 	for i := 0; i < len(c.waiting); {
-		if ctx := c.waiting[i].waiting.ctx; ctx != nil && ctx.Err() != nil {
+		if ctx := c.waiting[i].waiting.ctx; ctx != nil && ctx.Err() != nil && c.waiting[i].waiting.on != answers {
 			c.wake(c.waiting[i], context.Cause(ctx))
 			continue
 		}
@@ -158,6 +175,10 @@ func (c *Clock) fireNext() bool {
 }
 
 func (c *Clock) failDeadlock() {
+	if c.cancel != nil { // the caller of the run gives up
+		c.cancelRun()
+		return
+	}
 	err := &DeadlockError{}
 	var failing []*task
 	for _, t := range c.waiting {

@@ -3,9 +3,7 @@ package fake
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"reflect"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -103,19 +101,7 @@ func (ts *Tools) Run(ctx context.Context, callID, name, args string) (content []
 	if err := b.wait(ctx, ts.Clock); err != nil {
 		return nil, err
 	}
-	switch {
-	case b.Panic != "":
-		panic(b.Panic)
-	case b.Exit:
-		runtime.Goexit()
-	case b.Error != "":
-		return nil, errors.New(b.Error)
-	}
-	text := b.Text
-	if b.Returns != nil {
-		text = string(b.Returns)
-	}
-	return []llm.Part{llm.Text{Text: text}}, nil
+	return b.end()
 }
 
 func (b *Behavior) wait(ctx context.Context, clock *Clock) error {

@@ -1,0 +1,272 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// Chooser makes the choices of a run that is explored. Each method returns an index of options. Option 0 is
+// what the script says: the order of the script, and no fault. at and name describe the point of the run.
+// Package explore implements it.
+type Chooser interface {
+	// Order chooses which of the answers that the loop waits for comes next.
+	Order(at, name string, options []string) int
+	// Switch chooses which goroutine runs, or which answer comes before the loop waits for it.
+	Switch(at, name string, options []string) int
+	// Fault chooses a fault, a cancel or the passing of time.
+	Fault(at, name string, options []string) int
+}
+
+// World is a script that is run again and again, each time with the choices of a [Chooser]. The
+// models and tools behave as the script says, apart from the choices:
+//
+//   - A delay, a gate and an interval between events take no time. Each call of a model or a tool has one answer,
+//     which the loop waits for. The order in which answers come is a choice; the first option is the call that
+//     began first.
+//   - A response can have each fault of a list that is made for it: errors of each class before and after each event,
+//     and the quirks of providers. A tool can fail, panic, end its goroutine, or hang.
+//   - While all goroutines wait, the run may be canceled, and time may pass up to the next timer.
+//   - Expectations of the script are not checked. A request beyond the script gets a text.
+//
+// A World has one run at a time.
+type World struct {
+	script *Script
+	faults map[*Response]*variants
+	model  *Model
+	tools  *Tools
+	beyond Response
+}
+
+// NewWorld returns the world of a script. The script must not change while it is used.
+func NewWorld(s *Script) *World {
+	w := &World{script: s, faults: map[*Response]*variants{}, beyond: Response{Text: "(the script has no response left)"}}
+	w.model = s.NewModel(nil)
+	for name, list := range w.model.Sessions {
+		w.model.Sessions[name] = expand(list)
+	}
+	return w
+}
+
+// Begin begins a run with a new clock. cancel cancels the run.
+func (w *World) Begin(c Chooser, cancel func()) *Clock {
+	clock := &Clock{chooser: c, cancel: cancel}
+	w.model = &Model{Sessions: w.model.Sessions, Default: w.model.Default, Clock: clock}
+	w.tools = &Tools{Clock: clock, List: w.script.Tools}
+	return clock
+}
+
+// Stream implements [llm.Model] for the run.
+func (w *World) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		if err := w.play(ctx, req, yield); err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}
+}
+
+func (w *World) play(ctx context.Context, req *llm.Request, yield func(llm.Event, error) bool) error {
+	v, place := w.respond(ctx, req)
+	clock := w.model.Clock
+	i := clock.chooser.Fault("model call", place, v.names)
+	late, err := clock.answer(ctx, place)
+	if err != nil {
+		return err
+	}
+	r := v.list[i]
+	events := v.events(i, req.ResponseMode)
+	for i, ev := range events {
+		if i > 0 && !late && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !yield(ev, nil) {
+			return errStopped
+		}
+	}
+	if r.Stall {
+		return clock.Until(ctx)
+	}
+	return r.err()
+}
+
+// respond returns the variants of the response to a request, and the name of the request.
+func (w *World) respond(ctx context.Context, req *llm.Request) (v *variants, place string) {
+	m := w.model
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name, ok := ctx.Value(sessionKey{}).(string)
+	if !ok && req.Model != "" {
+		name = req.Model
+	}
+	if _, known := m.Sessions[name]; !known {
+		name = m.Default
+	}
+	l := m.session(name)
+	at := l.find(req.Messages, m.IsolateConversations)
+	r := &w.beyond
+	if at.index < len(l.responses) {
+		r = &l.responses[at.index]
+		if n := len(r.Attempts); n > 0 {
+			r = &r.Attempts[min(at.attempts, n)-1]
+		}
+	}
+	v = w.faults[r]
+	if v == nil {
+		v = newVariants(r)
+		w.faults[r] = v
+	}
+	return v, v.place(name, at.index+1, at.attempts)
+}
+
+// Run is the function of each scripted tool: see [Tools.Run].
+func (w *World) Run(ctx context.Context, callID, name, args string) (content []llm.Part, err error) {
+	ts := w.tools
+	ts.mu.Lock()
+	b, err := ts.nextBehavior(name, args)
+	ts.mu.Unlock()
+	if err != nil { // the script has no call left
+		b = Behavior{Text: "(the script has no call left)"}
+	}
+	ts.addEvent(1, ToolEvent{Call: callID, Name: name, Arguments: args})
+	defer func() { ts.addEvent(-1, ToolEvent{Exit: true, Call: callID, Name: name, Arguments: args, Err: err}) }()
+	clock := ts.Clock
+	switch clock.chooser.Fault("tool call", callID, toolFaults) {
+	case 1:
+		b = Behavior{Error: "the tool failed"}
+	case 2:
+		b = Behavior{Panic: "the tool panicked"}
+	case 3:
+		b = Behavior{Exit: true}
+	case 4:
+		b = Behavior{Stall: true}
+	case 5:
+		if err := clock.Sleep(context.WithoutCancel(ctx), time.Hour); err != nil {
+			return nil, err
+		}
+	}
+	if b.Stall {
+		return nil, clock.Until(ctx)
+	}
+	late, err := clock.answer(ctx, callID)
+	if err != nil && !late && !b.IgnoresCancel {
+		return nil, err
+	}
+	return b.end()
+}
+
+var toolFaults = []string{"", "fails", "panics", "ends its goroutine", "hangs until its context ends", "returns after an hour, whatever its context does"}
+
+// end ends a call in the way of the behavior.
+func (b *Behavior) end() ([]llm.Part, error) {
+	switch {
+	case b.Panic != "":
+		panic(b.Panic)
+	case b.Exit:
+		runtime.Goexit()
+	case b.Error != "":
+		return nil, errors.New(b.Error)
+	}
+	text := b.Text
+	if b.Returns != nil {
+		text = string(b.Returns)
+	}
+	return []llm.Part{llm.Text{Text: text}}, nil
+}
+
+// answer waits until an answer with this name comes. late is true if its context has ended and it comes
+// all the same.
+func (c *Clock) answer(ctx context.Context, name string) (late bool, err error) {
+	c.mu.Lock()
+	t := c.currentTask()
+	err = c.wait(waitState{description: "the answer " + name, ctx: ctx, on: answers, answer: name})
+	return t.late, err
+}
+
+// answers is what tasks wait on that wait for an answer.
+var answers = &drainer{1}
+
+// nextAnswer lets an answer come, if a task waits for one, unless the chooser cancels the run or lets time
+// pass before.
+func (c *Clock) nextAnswer() bool {
+	c.pending, c.names = c.pending[:0], c.names[:0]
+	for _, t := range c.waiting {
+		if t.waiting.on == answers {
+			c.pending, c.names = append(c.pending, t), append(c.names, t.waiting.answer)
+		}
+	}
+	if len(c.pending) == 0 {
+		return false
+	}
+	options := pauses[:2]
+	if len(c.timers) > 0 {
+		options = pauses
+	}
+	switch c.chooser.Fault("before the answer", c.names[0], options) {
+	case 1:
+		c.cancelRun()
+		return true
+	case 2:
+		return c.fireNext()
+	}
+	i := 0
+	if len(c.pending) > 1 {
+		i = c.chooser.Order("next answer", strconv.Itoa(len(c.pending)), c.names)
+	}
+	c.deliver(c.pending[i])
+	return true
+}
+
+var pauses = []string{"", "the run is canceled", "time passes up to the next timer"}
+
+// deliver gives a task its answer.
+func (c *Clock) deliver(t *task) {
+	var err error
+	t.late = false
+	if ctx := t.waiting.ctx; ctx.Err() != nil {
+		t.late = c.chooser.Fault("after the cancel, the answer", t.waiting.answer, lates) == 1
+		if !t.late {
+			err = context.Cause(ctx)
+		}
+	}
+	c.wake(t, err)
+}
+
+var lates = []string{"", "comes all the same"}
+
+// cancelRun cancels the explored run without the lock.
+func (c *Clock) cancelRun() {
+	cancel := c.cancel
+	c.cancel = nil
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	cancel()
+}
+
+// nextTask returns the index of the ready task that runs next. An answer that comes before the loop waits for
+// it makes its task ready.
+func (c *Clock) nextTask() int {
+	c.pending, c.names = c.pending[:0], c.names[:0]
+	for _, t := range c.ready {
+		c.names = append(c.names, t.name)
+	}
+	for _, t := range c.waiting {
+		if t.waiting.on == answers {
+			c.pending, c.names = append(c.pending, t), append(c.names, t.waiting.answer)
+		}
+	}
+	if len(c.names) < 2 {
+		return 0
+	}
+	n := len(c.ready)
+	i := c.chooser.Switch("next goroutine or answer", strconv.Itoa(len(c.names)), c.names)
+	if i < n {
+		return i
+	}
+	c.deliver(c.pending[i-n])
+	return n
+}

@@ -1,0 +1,156 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// kind is the kind of a choice.
+type kind int8
+
+const (
+	order   kind = iota // of answers; free
+	preempt             // of goroutines: an option above 0 counts as a preemption
+	fault               // an option above 0 counts as a fault
+)
+
+// point is a choice that was made.
+type point struct {
+	kind     kind
+	at, name string
+	n, taken int
+	option   string // the one that was taken
+}
+
+// Choices makes the choices of one run. It implements the Chooser of package fake.
+type Choices struct {
+	bounds Bounds
+	prefix []int             // the first choices
+	named  map[string]string // choices by label, in place of prefix
+	pick   picker            // makes the others; nil takes option 0
+
+	points   []point
+	faults   int
+	preempts int
+	seen     map[string]int      // how often a label came, with named
+	options  map[string][]string // the options by label, if not nil
+	was      []point             // the points of the run before, which prefix is from
+	diverged string              // why the run is not the one that prefix is from
+}
+
+// picker makes choices.
+type picker interface {
+	pick(p *point, options []string) int
+}
+
+// Order chooses which of the options comes next.
+func (c *Choices) Order(at, name string, options []string) int {
+	return c.choose(order, at, name, options)
+}
+
+// Switch chooses which goroutine runs next; 0 is no preemption.
+func (c *Choices) Switch(at, name string, options []string) int {
+	if c.preempts >= c.bounds.Preemptions {
+		return 0
+	}
+	i := c.choose(preempt, at, name, options)
+	if i > 0 {
+		c.preempts++
+	}
+	return i
+}
+
+// Fault chooses a fault; 0 is none.
+func (c *Choices) Fault(at, name string, options []string) int {
+	if c.faults >= c.bounds.Faults {
+		return 0
+	}
+	i := c.choose(fault, at, name, options)
+	if i > 0 {
+		c.faults++
+	}
+	return i
+}
+
+func (c *Choices) choose(k kind, at, name string, options []string) int {
+	p := point{kind: k, at: at, name: name, n: len(options)}
+	switch i := len(c.points); {
+	case c.named != nil:
+		p.taken = c.byName(&p, options)
+	case i < len(c.prefix):
+		p.taken = c.prefix[i]
+		if p.taken >= p.n || i < len(c.was) && !c.was[i].same(&p) {
+			if c.diverged == "" {
+				c.diverged = fmt.Sprintf("choice %d was %q of %d, and is %q of %d", i+1, c.was[i].label(), c.was[i].n, p.label(), p.n)
+			}
+			p.taken = 0
+		}
+	case c.pick != nil:
+		p.taken = c.pick.pick(&p, options)
+	}
+	p.option = options[p.taken]
+	c.points = append(c.points, p)
+	return p.taken
+}
+
+// byName returns the option that is named for this point; points with one label are numbered.
+func (c *Choices) byName(p *point, options []string) int {
+	label := p.label()
+	c.seen[label]++
+	label = numbered(label, c.seen[label])
+	if c.options != nil {
+		c.options[label] = slices.Clone(options)
+	}
+	want, ok := c.named[label]
+	if !ok {
+		return 0
+	}
+	for i, o := range options {
+		if o == want {
+			return i
+		}
+	}
+	return 0
+}
+
+func (p *point) same(q *point) bool {
+	return p.kind == q.kind && p.at == q.at && p.name == q.name && p.n == q.n
+}
+
+func (p *point) label() string { return strings.TrimSuffix(p.at+" "+p.name, " ") }
+
+// numbered returns a label with the number of its occurrence.
+func numbered(label string, n int) string {
+	if n == 1 {
+		return label
+	}
+	return fmt.Sprintf("%s #%d", label, n)
+}
+
+// Choice is a choice of a run that differs from what the script says.
+type Choice struct {
+	// At is the point of the run, such as "tool call c1" or "next answer #2".
+	At string
+	// Option is what was chosen there.
+	Option string
+}
+
+// String returns "AT: OPTION".
+func (c Choice) String() string { return c.At + ": " + c.Option }
+
+// taken returns the choices that are not option 0.
+func taken(points []point) (list []Choice) {
+	seen := map[string]int{}
+	for i := range points {
+		label := points[i].label()
+		seen[label]++
+		if points[i].taken != 0 {
+			list = append(list, Choice{numbered(label, seen[label]), points[i].option})
+		}
+	}
+	return list
+}
+
+// MayFault reports whether the bounds allow another fault.
+func (c *Choices) MayFault() bool { return c.faults < c.bounds.Faults }

@@ -1,0 +1,345 @@
+// Package explore runs a program again and again, each time with other choices, and finds the runs that violate
+// an invariant. A choice is a point of a run at which something may happen in several ways: which tool returns
+// next, whether a model call fails, when the run is canceled. The program asks a [Choices] at each such point, and
+// is a function of the answers.
+//
+// [Exhaust] makes all runs within its [Bounds]. [Random] draws runs from a seed. [Replay] makes one run again.
+// A run that fails is reduced to few choices, none of which can be omitted.
+//
+// # Which runs are the same
+//
+// The program asks for the order of answers only while it waits for all of them, so orders that no event
+// distinguishes are made once: a step of the loop commutes with an answer that comes while the loop is not
+// waiting, and takes precedence over it. Such a set of next steps is called ample (Peled, All from one, one for
+// all, CAV 1993; Godefroid, Partial-order methods, 1996). With [Bounds].Preemptions the program asks at
+// other points, too: as in Musuvathi and Qadeer, Iterative context bounding, PLDI 2007.
+package explore
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/looptape/looptape/trace/check"
+)
+
+// Program makes one run with these choices. It is a function of the choices.
+type Program func(c *Choices) Outcome
+
+// Outcome is what a run of a program showed.
+type Outcome struct {
+	// Digest is a hash of all that was observed, in its order.
+	Digest uint64
+	// Violations are errors only, in order.
+	Violations []check.Violation
+	// Text returns the run for people. It is called before the next run of the program, if at all.
+	Text func() string
+}
+
+// Bounds limit the runs of an exploration.
+type Bounds struct {
+	// Faults is the highest number of faults of a run: errors, quirks, cancels, and time that passes while an
+	// answer could come.
+	Faults int
+	// Preemptions is the highest number of times that another goroutine runs than the one that has been ready
+	// longest, or that an answer comes while the loop does not wait for it.
+	Preemptions int
+	// Runs, if not 0, is the highest number of runs.
+	Runs int
+}
+
+// Result is the result of an exploration.
+type Result struct {
+	Bounds Bounds
+	// Runs is the number of runs, those that checked determinism and those of shrinking not included.
+	Runs int
+	// Traces is the number of different runs, and Hash identifies the set of them. It does not depend on the order
+	// of the runs.
+	Traces int
+	Hash   string
+	// Orders is the number of different runs without a fault.
+	Orders int
+	// Complete is true if all runs within the bounds were made.
+	Complete bool
+	// Failures has the first failure of each invariant, in the order of the choices.
+	Failures []*Failure
+	// Unstable describes runs that differed although their choices were the same.
+	Unstable []string
+}
+
+// Failure is a violation that an exploration has found, with few choices.
+type Failure struct {
+	check.Violation
+	Seed    uint64 // of a random exploration
+	Run     int    // the number of the run that found it, from 1
+	Count   int    // the number of runs with a violation of this invariant
+	Choices []Choice
+	Found   []Choice // before shrinking
+	Shrunk  int      // runs of shrinking
+	// Minimal is true if the run does not violate the invariant without any one of the Choices.
+	Minimal bool
+	Text    string
+	// Flipped is the choice without which the run is the passing neighbor, whose text is Neighbor.
+	Flipped  *Choice
+	Neighbor string
+}
+
+// checked is the number of first runs that are made twice.
+const checked = 100
+
+// Exhaust makes all runs within the bounds, on all processors. start makes a program for each.
+func Exhaust(start func() Program, b Bounds) *Result {
+	e := &search{start: start, bounds: b}
+	roots := e.divide(8 * runtime.GOMAXPROCS(0))
+	parts := make([]*part, len(roots))
+	var next, runs atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(roots)) {
+		workers.Go(func() {
+			program := start()
+			for i := int(next.Add(1)) - 1; i < len(roots); i = int(next.Add(1)) - 1 {
+				parts[i] = explorePart(program, roots[i], b, &runs)
+			}
+		})
+	}
+	workers.Wait()
+	return e.merge(parts)
+}
+
+// search is an exploration.
+type search struct {
+	start    func() Program
+	bounds   Bounds
+	unstable []string
+}
+
+// divide returns choices that runs begin with, in order, such that each run begins with one of them. There are
+// at least n, unless there are fewer runs. It makes its runs twice.
+func (e *search) divide(n int) (roots [][]int) {
+	program := e.start()
+	roots = [][]int{nil}
+	for open := true; open && len(roots) < n; {
+		open = false
+		var next [][]int
+		for _, root := range roots {
+			points := e.twice(program, root)
+			if len(points) <= len(root) {
+				next = append(next, root)
+				continue
+			}
+			open = true
+			for i := range points[len(root)].n {
+				next = append(next, append(slices.Clone(root), i))
+			}
+		}
+		roots = next
+	}
+	return roots
+}
+
+// twice makes a run twice and returns its points.
+func (e *search) twice(program Program, prefix []int) []point {
+	one, two := Choices{bounds: e.bounds, prefix: prefix}, Choices{bounds: e.bounds, prefix: prefix}
+	a, first := program(&one), ""
+	if a.Text != nil {
+		first = a.Text()
+	}
+	two.was = one.points
+	two.prefix = takenOf(one.points)
+	b := program(&two)
+	if a.Digest != b.Digest || two.diverged != "" {
+		e.unstable = append(e.unstable, difference(&one, &two, first, b))
+	}
+	return one.points
+}
+
+func takenOf(points []point) (list []int) {
+	for i := range points {
+		list = append(list, points[i].taken)
+	}
+	return list
+}
+
+// difference describes two runs with the same choices.
+func difference(one, two *Choices, first string, b Outcome) string {
+	text := "the same choices gave two runs: [" + labels(taken(one.points)) + "]"
+	if two.diverged != "" {
+		text += ": " + two.diverged
+	}
+	if b.Text != nil {
+		text += "\n" + lineDiff(first, b.Text())
+	}
+	return text
+}
+
+// part is the result of the runs with one beginning.
+type part struct {
+	runs     int
+	traces   map[uint64]bool // true if a run without a fault had it
+	failures map[string]*found
+	cut      bool
+	diverged string
+}
+
+// found is the first run that violates an invariant.
+type found struct {
+	violation check.Violation
+	choices   []Choice
+	run       int // within the part
+	count     int
+}
+
+// explorePart makes all runs that begin with root.
+func explorePart(program Program, root []int, b Bounds, runs *atomic.Int64) *part {
+	p := &part{traces: map[uint64]bool{}, failures: map[string]*found{}}
+	c := &Choices{bounds: b, prefix: slices.Clone(root)}
+	for {
+		if n := runs.Add(1); b.Runs > 0 && n > int64(b.Runs) {
+			p.cut = true
+			return p
+		}
+		p.add(program(c), c)
+		if c.diverged != "" {
+			p.diverged, p.cut = c.diverged, true
+			return p
+		}
+		i := len(c.points) - 1
+		for i >= len(root) && c.points[i].taken+1 == c.points[i].n {
+			i--
+		}
+		if i < len(root) {
+			return p
+		}
+		c.prefix = c.prefix[:0]
+		for j := range i {
+			c.prefix = append(c.prefix, c.points[j].taken)
+		}
+		c.prefix = append(c.prefix, c.points[i].taken+1)
+		c.was = append(c.was[:0], c.points[:i+1]...)
+		c.points, c.faults, c.preempts = c.points[:0], 0, 0
+	}
+}
+
+func (p *part) add(o Outcome, c *Choices) {
+	p.runs++
+	p.traces[o.Digest] = p.traces[o.Digest] || c.faults == 0
+	for _, v := range o.Violations {
+		f := p.failures[v.Invariant]
+		if f == nil {
+			f = &found{violation: v, choices: taken(c.points), run: p.runs}
+			p.failures[v.Invariant] = f
+		}
+		f.count++
+	}
+}
+
+// merge adds up the parts, in order, and shrinks the failures.
+func (e *search) merge(parts []*part) *Result {
+	r := &Result{Bounds: e.bounds, Complete: true, Unstable: e.unstable}
+	all, failures := map[uint64]bool{}, map[string]*found{}
+	for _, p := range parts {
+		for d, plain := range p.traces {
+			all[d] = all[d] || plain
+		}
+		for id, f := range p.failures {
+			if g := failures[id]; g != nil {
+				g.count += f.count
+				continue
+			}
+			f.run += r.Runs
+			failures[id] = f
+		}
+		r.Runs += p.runs
+		r.Complete = r.Complete && !p.cut
+		if p.diverged != "" {
+			r.Unstable = append(r.Unstable, p.diverged)
+		}
+	}
+	for _, plain := range all {
+		if plain {
+			r.Orders++
+		}
+	}
+	r.Traces, r.Hash = len(all), hashOf(all)
+	r.addFailures(e.start(), failures)
+	return r
+}
+
+func hashOf(digests map[uint64]bool) string {
+	h := sha256.New()
+	var b [8]byte
+	for _, d := range slices.Sorted(maps.Keys(digests)) {
+		binary.BigEndian.PutUint64(b[:], d)
+		h.Write(b[:])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func (r *Result) addFailures(program Program, failures map[string]*found) {
+	list := slices.SortedFunc(maps.Values(failures), func(a, b *found) int {
+		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.violation.Invariant, b.violation.Invariant))
+	})
+	for _, f := range list {
+		out, unstable := explain(program, f)
+		if unstable != "" {
+			r.Unstable = append(r.Unstable, unstable)
+			continue
+		}
+		r.Failures = append(r.Failures, out)
+	}
+}
+
+// Replay makes one run with these choices. A point that they do not name takes option 0. unused are the choices
+// that no point of the run had.
+func Replay(program Program, list []Choice) (o Outcome, unused []Choice) {
+	c := named(list)
+	o = program(c)
+	came := map[string]bool{}
+	for _, ch := range taken(c.points) {
+		came[ch.String()] = true
+	}
+	for _, ch := range list {
+		if !came[ch.String()] {
+			unused = append(unused, ch)
+		}
+	}
+	return o, unused
+}
+
+func named(list []Choice) *Choices {
+	c := &Choices{bounds: Bounds{Faults: unlimited, Preemptions: unlimited}, named: map[string]string{}, seen: map[string]int{}}
+	for _, ch := range list {
+		c.named[ch.At] = ch.Option
+	}
+	return c
+}
+
+const unlimited = 1 << 30
+
+// ParseChoice reads "AT: OPTION", as [Choice.String] writes it.
+func ParseChoice(s string) (Choice, error) {
+	i := strings.LastIndex(s, ": ")
+	if j := strings.Index(s, ": "); j > 0 {
+		i = j
+	}
+	if i <= 0 || i+2 == len(s) {
+		return Choice{}, fmt.Errorf("choice %q: want POINT: OPTION, such as %q", s, "tool call c1: fails")
+	}
+	return Choice{s[:i], s[i+2:]}, nil
+}
+
+func labels(list []Choice) string {
+	var s []string
+	for _, c := range list {
+		s = append(s, c.String())
+	}
+	return strings.Join(s, "; ")
+}

@@ -1,0 +1,152 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// Program returns a function that makes programs for package explore. A program runs the script with the choices of
+// [fake.World]; after each event the run may be canceled, or its consumer may stop. adjust, if not nil, changes the
+// configuration of each program. Each invariant that a trace shows is checked, INV-16 and INV-26.
+func Program(s *fake.Script, adjust func(*loop.Config)) (func() explore.Program, error) {
+	if _, err := validate(s, fake.Pos{}); err != nil {
+		return nil, err
+	}
+	return func() explore.Program {
+		cfg, _ := validate(s, fake.Pos{})
+		x := &exploration{script: s, cfg: cfg, world: fake.NewWorld(s)}
+		for _, t := range s.Tools {
+			lt := loop.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
+			if !t.Client {
+				lt.Run = x.runTool
+			}
+			x.cfg.Tools = append(x.cfg.Tools, lt)
+		}
+		x.cfg.Deltas = true
+		if adjust != nil {
+			adjust(&x.cfg)
+		}
+		return x.run
+	}, nil
+}
+
+// exploration is the runs of one program, one after another.
+type exploration struct {
+	script *fake.Script
+	cfg    loop.Config
+	world  *fake.World
+
+	events []trace.Event // of the last run
+	buf    []byte
+}
+
+func (x *exploration) runTool(ctx context.Context, c loop.Call) (loop.Output, error) {
+	parts, err := x.world.Run(ctx, c.ID, c.Name, c.Arguments)
+	return loop.Output{Content: parts}, err
+}
+
+// run makes one run.
+func (x *exploration) run(c *explore.Choices) explore.Outcome {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	clock := x.world.Begin(c, cancel)
+	cfg := x.cfg
+	cfg.Clock = clock
+	x.events = x.events[:0]
+	var found []check.Violation
+	report := func(invariant, format string, args ...any) {
+		found = append(found, check.Violation{Invariant: invariant, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
+	}
+	agent, err := loop.New(x.world, &cfg)
+	if err != nil {
+		panic(err) // the configuration is valid
+	}
+	in := loop.Continue(x.script.History, x.script.Input...)
+	in.Sink = trace.SinkFunc(func(ev trace.Event) error {
+		x.events = append(x.events, ev)
+		return nil
+	})
+	run := agent.Start(ctx, in)
+	live := 0
+	if v := onGoroutine(func() {
+		consumeExplored(run, c, cancel)
+		live = clock.Live()
+		if err := clock.Drain(); err != nil {
+			report("INV-16", "goroutines do not end: %v", err)
+		}
+	}); v != nil {
+		report("INV-26", "the run does not end: %v", v)
+	}
+	abandoned := 0
+	checker := check.New(nil)
+	for _, ev := range x.events {
+		if _, is := ev.Body.(trace.Abandoned); is {
+			abandoned++
+		}
+		checker.Add(ev)
+	}
+	if live > abandoned {
+		report("INV-16", "%d goroutines were running when the run had ended, and %d calls were abandoned", live, abandoned)
+	}
+	for _, v := range checker.Done() {
+		if !v.Note {
+			found = append(found, v)
+		}
+	}
+	return explore.Outcome{Digest: x.digest(), Violations: found, Text: func() string { return trace.FormatText(x.events) }}
+}
+
+// consumeExplored reads the events. After each one the run may be canceled, or the consumer may stop.
+func consumeExplored(run *loop.Run, c *explore.Choices, cancel func()) {
+	for ev, err := range run.Events() {
+		if err != nil {
+			return
+		}
+		if !c.MayFault() {
+			continue
+		}
+		switch c.Fault("after "+string(ev.Body.Kind()), subjectOf(ev), consumerFaults) {
+		case 1:
+			cancel()
+		case 2:
+			return
+		}
+	}
+}
+
+var consumerFaults = []string{"", "the run is canceled", "the consumer stops"}
+
+// subjectOf names what an event is about, for a choice after it.
+func subjectOf(ev trace.Event) string {
+	switch b := ev.Body.(type) {
+	case trace.ToolStart:
+		return b.ToolCallID
+	case trace.ToolEnd:
+		return b.ToolCallID
+	case trace.ToolSkip:
+		return b.ToolCallID
+	}
+	if ev.Step == trace.NoStep {
+		return ""
+	}
+	return "of step " + strconv.Itoa(ev.Step+1)
+}
+
+// digest is a hash of the events in their order.
+func (x *exploration) digest() uint64 {
+	x.buf = x.buf[:0]
+	for i := range x.events {
+		x.buf = x.events[i].AppendJSON(x.buf)
+	}
+	h := fnv.New64a()
+	h.Write(x.buf)
+	return h.Sum64()
+}
