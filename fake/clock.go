@@ -55,6 +55,7 @@ type Clock struct {
 
 	chooser Chooser  // of an explored run; see World
 	cancel  func()   // cancels the explored run, once
+	held    []*task  // goroutines that start only after the cancel
 	pending []*task  // memory of the tasks that wait for an answer
 	names   []string // memory of the options of a choice
 }

@@ -200,13 +200,21 @@ func (c *Clock) nextAnswer() bool {
 		}
 	}
 	if len(c.pending) == 0 {
-		return false
+		if c.held == nil && (len(c.timers) == 0 || c.timers[0].at < forever || c.cancel == nil) {
+			return false
+		}
+		c.cancelRun() // as was chosen, or since nothing else can happen
+		return true
 	}
 	options := pauses[:2]
-	if len(c.timers) > 0 {
+	if len(c.timers) > 0 && c.timers[0].at < forever && c.held == nil {
 		options = pauses
 	}
-	switch c.chooser.Fault("before the answer", c.names[0], options) {
+	choose := c.chooser.Fault
+	if c.held != nil { // the run will be canceled
+		choose = c.chooser.Order
+	}
+	switch choose("before the answer", c.names[0], options) {
 	case 1:
 		c.cancelRun()
 		return true
@@ -221,14 +229,17 @@ func (c *Clock) nextAnswer() bool {
 	return true
 }
 
+// forever is the time of timers that only the end of a context stops.
+const forever = 100 * 365 * 24 * time.Hour
+
 var pauses = []string{"", "the run is canceled", "time passes up to the next timer"}
 
 // deliver gives a task its answer.
 func (c *Clock) deliver(t *task) {
 	var err error
 	t.late = false
-	if ctx := t.waiting.ctx; ctx.Err() != nil {
-		t.late = c.chooser.Fault("after the cancel, the answer", t.waiting.answer, lates) == 1
+	if ctx := t.waiting.ctx; ctx != nil && ctx.Err() != nil {
+		t.late = c.chooser.Order("after the cancel, the answer", t.waiting.answer, lates) == 1
 		if !t.late {
 			err = context.Cause(ctx)
 		}
@@ -243,9 +254,58 @@ func (c *Clock) cancelRun() {
 	cancel := c.cancel
 	c.cancel = nil
 	c.mu.Unlock()
-	defer c.mu.Lock()
 	cancel()
+	c.mu.Lock()
+	c.release()
 }
+
+// hold keeps a goroutine that has not run from starting before the run is canceled, if that is chosen. Only a run
+// that is canceled can show that a call has not started while another has its answer.
+func (c *Clock) hold(t *task) bool {
+	if t.begun || t == c.main {
+		return false
+	}
+	choose := c.chooser.Fault
+	switch {
+	case c.cancel == nil: // the order of goroutines that start after the cancel is a choice
+		t.begun = true
+		c.held = append(c.held, t)
+		c.release()
+		return true
+	case c.held != nil:
+		choose = c.chooser.Order
+	}
+	t.begun = true
+	if choose(t.name, "", holds) == 0 {
+		return false
+	}
+	c.held = append(c.held, t)
+	return true
+}
+
+var holds = []string{"", "starts only after the run is canceled"}
+
+// Canceled reports the end of the run's context, or that its consumer has stopped.
+func (w *World) Canceled() {
+	c := w.model.Clock
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cancel = nil
+	c.release()
+}
+
+// release lets the goroutines start that were kept from it, each as an answer comes.
+func (c *Clock) release() {
+	for _, t := range c.held {
+		t.waiting = waitState{description: "its start", on: answers, answer: t.name}
+	}
+	c.waiting = append(c.waiting, c.held...)
+	c.held = nil
+}
+
+// WillCancel reports whether an earlier choice implies that the run is canceled, so that a cancel is not a fault
+// of its own.
+func (w *World) WillCancel() bool { return w.model.Clock.held != nil }
 
 // nextTask returns the index of the ready task that runs next. An answer that comes before the loop waits for
 // it makes its task ready.

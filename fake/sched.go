@@ -27,6 +27,7 @@ type task struct {
 	name    string
 	waiting waitState // while it waits
 	err     error     // how the last wait ended
+	begun   bool      // it has run
 	late    bool      // the answer that it waited for came after the end of its context
 }
 
@@ -118,6 +119,9 @@ func (c *Clock) firstWaiting(on any) *task {
 func (c *Clock) runNext() {
 	for {
 		c.wakeEnded()
+		for c.chooser != nil && len(c.ready) > 0 && c.hold(c.ready[0]) {
+			c.ready = slices.Delete(c.ready, 0, 1)
+		}
 		if len(c.ready) > 0 {
 			break
 		}
@@ -136,6 +140,7 @@ func (c *Clock) runNext() {
 		i = c.random.IntN(len(c.ready))
 	}
 	c.current = c.ready[i]
+	c.current.begun = true
 	c.ready = slices.Delete(c.ready, i, i+1)
 	c.current.wake <- struct{}{}
 }

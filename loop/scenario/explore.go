@@ -77,7 +77,7 @@ func (x *exploration) run(c *explore.Choices) explore.Outcome {
 	run := agent.Start(ctx, in)
 	live := 0
 	if v := onGoroutine(func() {
-		consumeExplored(run, c, cancel)
+		x.consume(run, c, cancel)
 		live = clock.Live()
 		if err := clock.Drain(); err != nil {
 			report("INV-16", "goroutines do not end: %v", err)
@@ -104,19 +104,25 @@ func (x *exploration) run(c *explore.Choices) explore.Outcome {
 	return explore.Outcome{Digest: x.digest(), Violations: found, Text: func() string { return trace.FormatText(x.events) }}
 }
 
-// consumeExplored reads the events. After each one the run may be canceled, or the consumer may stop.
-func consumeExplored(run *loop.Run, c *explore.Choices, cancel func()) {
+// consume reads the events. After each one the run may be canceled, or the consumer may stop.
+func (x *exploration) consume(run *loop.Run, c *explore.Choices, cancel func()) {
 	for ev, err := range run.Events() {
 		if err != nil {
 			return
 		}
-		if !c.MayFault() {
+		choose := c.Fault
+		switch {
+		case x.world.WillCancel():
+			choose = c.Order
+		case !c.MayFault():
 			continue
 		}
-		switch c.Fault("after "+string(ev.Body.Kind()), subjectOf(ev), consumerFaults) {
+		switch choose("after "+string(ev.Body.Kind()), subjectOf(ev), consumerFaults) {
 		case 1:
 			cancel()
+			x.world.Canceled()
 		case 2:
+			x.world.Canceled()
 			return
 		}
 	}
