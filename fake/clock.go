@@ -54,6 +54,7 @@ type Clock struct {
 	started int // tasks from Go
 
 	chooser Chooser  // of an explored run; see World
+	pool    *pool    // of the explored runs
 	cancel  func()   // cancels the explored run, once
 	held    []*task  // goroutines that start only after the cancel
 	pending []*task  // memory of the tasks that wait for an answer
@@ -159,11 +160,16 @@ func (c *Clock) Go(f func()) {
 	t := c.newTask()
 	c.live++
 	c.ready = append(c.ready, t)
-	go func() {
+	task := func() {
 		<-t.wake
 		defer c.endTask()
 		f()
-	}()
+	}
+	if c.pool != nil {
+		c.pool.run(task)
+	} else {
+		go task()
+	}
 }
 
 // Signal returns a semaphore: each call of notify releases one call of wait, the longest

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -41,11 +42,12 @@ type World struct {
 	model  *Model
 	tools  *Tools
 	beyond Response
+	pool   *pool
 }
 
 // NewWorld returns the world of a script. The script must not change while it is used.
 func NewWorld(s *Script) *World {
-	w := &World{script: s, faults: map[*Response]*variants{}, beyond: Response{Text: "(the script has no response left)"}}
+	w := &World{script: s, faults: map[*Response]*variants{}, beyond: Response{Text: "(the script has no response left)"}, pool: &pool{}}
 	w.model = s.NewModel(nil)
 	for name, list := range w.model.Sessions {
 		w.model.Sessions[name] = expand(list)
@@ -55,7 +57,7 @@ func NewWorld(s *Script) *World {
 
 // Begin begins a run with a new clock. cancel cancels the run.
 func (w *World) Begin(c Chooser, cancel func()) *Clock {
-	clock := &Clock{chooser: c, cancel: cancel}
+	clock := &Clock{chooser: c, cancel: cancel, pool: w.pool}
 	w.model = &Model{Sessions: w.model.Sessions, Default: w.model.Default, Clock: clock}
 	w.tools = &Tools{Clock: clock, List: w.script.Tools}
 	return clock
@@ -329,4 +331,53 @@ func (c *Clock) nextTask() int {
 	}
 	c.deliver(c.pending[i-n])
 	return n
+}
+
+// Go calls f on a goroutine of the world, which a tool may end, and returns its panic when f has ended.
+func (w *World) Go(f func()) (panicked any) {
+	done := make(chan struct{})
+	w.pool.run(func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		f()
+	})
+	<-done
+	return panicked
+}
+
+// Close ends the goroutines of the world.
+func (w *World) Close() {
+	w.pool.mu.Lock()
+	defer w.pool.mu.Unlock()
+	for _, g := range w.pool.idle {
+		close(g)
+	}
+	w.pool.idle = nil
+}
+
+// pool keeps goroutines for the next run: their stacks have grown.
+type pool struct {
+	mu   sync.Mutex
+	idle []chan func()
+}
+
+// run calls f on another goroutine.
+func (p *pool) run(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.idle); n > 0 {
+		p.idle[n-1] <- f
+		p.idle = p.idle[:n-1]
+		return
+	}
+	g := make(chan func(), 1)
+	g <- f
+	go func() {
+		for f := range g {
+			f()
+			p.mu.Lock()
+			p.idle = append(p.idle, g)
+			p.mu.Unlock()
+		}
+	}()
 }

@@ -121,14 +121,17 @@ func (b *Behavior) wait(ctx context.Context, clock *Clock) error {
 
 // nextBehavior returns the behavior of the next call. The caller holds the lock.
 func (ts *Tools) nextBehavior(name, args string) (Behavior, error) {
-	i := slices.IndexFunc(ts.List, func(t Tool) bool { return t.Name == name })
-	if i < 0 {
+	i := 0
+	for i < len(ts.List) && ts.List[i].Name != name {
+		i++
+	}
+	if i == len(ts.List) {
 		return Behavior{}, &ScriptError{Tool: name, Problem: "unknown tool", Diff: "- no call\n+ " + args}
 	}
 	t := &ts.List[i]
-	for _, c := range t.ByArguments {
-		if jsonval.Canonical(c.Arguments) == jsonval.Canonical(args) {
-			return c, nil
+	for i := range t.ByArguments {
+		if c := &t.ByArguments[i]; jsonval.Canonical(c.Arguments) == jsonval.Canonical(args) {
+			return *c, nil
 		}
 	}
 	if ts.used == nil {

@@ -31,8 +31,22 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// Program makes one run with these choices. It is a function of the choices.
-type Program func(c *Choices) Outcome
+// Program makes runs, one at a time.
+type Program interface {
+	// Run makes a run with these choices. It is a function of the choices.
+	Run(c *Choices) Outcome
+	// Close ends what the program has started.
+	Close()
+}
+
+// ProgramFunc is a [Program] that has nothing to close.
+type ProgramFunc func(c *Choices) Outcome
+
+// Run calls f.
+func (f ProgramFunc) Run(c *Choices) Outcome { return f(c) }
+
+// Close does nothing.
+func (ProgramFunc) Close() {}
 
 // Outcome is what a run of a program showed.
 type Outcome struct {
@@ -105,6 +119,7 @@ func Exhaust(start func() Program, b Bounds) *Result {
 	for range min(runtime.GOMAXPROCS(0), len(roots)) {
 		workers.Go(func() {
 			program := start()
+			defer program.Close()
 			for i := int(next.Add(1)) - 1; i < len(roots); i = int(next.Add(1)) - 1 {
 				parts[i] = explorePart(program, roots[i], b, &runs)
 			}
@@ -125,6 +140,7 @@ type search struct {
 // at least n, unless there are fewer runs. It makes its runs twice.
 func (e *search) divide(n int) (roots [][]int) {
 	program := e.start()
+	defer program.Close()
 	roots = [][]int{nil}
 	for open := true; open && len(roots) < n; {
 		open = false
@@ -148,13 +164,13 @@ func (e *search) divide(n int) (roots [][]int) {
 // twice makes a run twice and returns its points.
 func (e *search) twice(program Program, prefix []int) []point {
 	one, two := Choices{bounds: e.bounds, prefix: prefix}, Choices{bounds: e.bounds, prefix: prefix}
-	a, first := program(&one), ""
+	a, first := program.Run(&one), ""
 	if a.Text != nil {
 		first = a.Text()
 	}
 	two.was = one.points
 	two.prefix = takenOf(one.points)
-	b := program(&two)
+	b := program.Run(&two)
 	if a.Digest != b.Digest || two.diverged != "" {
 		e.unstable = append(e.unstable, difference(&one, &two, first, b))
 	}
@@ -206,7 +222,7 @@ func explorePart(program Program, root []int, b Bounds, runs *atomic.Int64) *par
 			p.cut = true
 			return p
 		}
-		p.add(program(c), c)
+		p.add(program.Run(c), c)
 		if c.diverged != "" {
 			p.diverged, p.cut = c.diverged, true
 			return p
@@ -269,7 +285,9 @@ func (e *search) merge(parts []*part) *Result {
 		}
 	}
 	r.Traces, r.Hash = len(all), hashOf(all)
-	r.addFailures(e.start(), failures)
+	program := e.start()
+	defer program.Close()
+	r.addFailures(program, failures)
 	return r
 }
 
@@ -301,7 +319,7 @@ func (r *Result) addFailures(program Program, failures map[string]*found) {
 // that no point of the run had.
 func Replay(program Program, list []Choice) (o Outcome, unused []Choice) {
 	c := named(list)
-	o = program(c)
+	o = program.Run(c)
 	came := map[string]bool{}
 	for _, ch := range taken(c.points) {
 		came[ch.String()] = true

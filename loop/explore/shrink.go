@@ -30,7 +30,7 @@ func (s *shrinker) fails(list []Choice) bool {
 	s.runs++
 	c := named(list)
 	c.options = map[string][]string{}
-	o := s.program(c)
+	o := s.program.Run(c)
 	if !slices.ContainsFunc(o.Violations, func(v check.Violation) bool { return v.Invariant == s.invariant }) {
 		return false
 	}

@@ -2,8 +2,9 @@ package scenario
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 
 	"github.com/looptape/looptape/fake"
@@ -34,7 +35,7 @@ func Program(s *fake.Script, adjust func(*loop.Config)) (func() explore.Program,
 		if adjust != nil {
 			adjust(&x.cfg)
 		}
-		return x.run
+		return x
 	}, nil
 }
 
@@ -53,8 +54,11 @@ func (x *exploration) runTool(ctx context.Context, c loop.Call) (loop.Output, er
 	return loop.Output{Content: parts}, err
 }
 
-// run makes one run.
-func (x *exploration) run(c *explore.Choices) explore.Outcome {
+// Close implements [explore.Program].
+func (x *exploration) Close() { x.world.Close() }
+
+// Run implements [explore.Program].
+func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	clock := x.world.Begin(c, cancel)
@@ -76,7 +80,7 @@ func (x *exploration) run(c *explore.Choices) explore.Outcome {
 	})
 	run := agent.Start(ctx, in)
 	live := 0
-	if v := onGoroutine(func() {
+	if v := x.world.Go(func() {
 		x.consume(run, c, cancel)
 		live = clock.Live()
 		if err := clock.Drain(); err != nil {
@@ -152,7 +156,6 @@ func (x *exploration) digest() uint64 {
 	for i := range x.events {
 		x.buf = x.events[i].AppendJSON(x.buf)
 	}
-	h := fnv.New64a()
-	h.Write(x.buf)
-	return h.Sum64()
+	sum := sha256.Sum256(x.buf)
+	return binary.BigEndian.Uint64(sum[:])
 }

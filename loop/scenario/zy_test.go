@@ -26,8 +26,8 @@ func TestZY(t *testing.T) {
 		wrap := func(show bool) func() explore.Program {
 			return func() explore.Program {
 				p := start()
-				return func(c *explore.Choices) explore.Outcome {
-					o := p(c)
+				return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+					o := p.Run(c)
 					mu.Lock()
 					defer mu.Unlock()
 					if !set[o.Digest] {
@@ -41,7 +41,7 @@ func TestZY(t *testing.T) {
 						}
 					}
 					return o
-				}
+				})
 			}
 		}
 		r := explore.Exhaust(wrap(false), explore.Bounds{Faults: 1})
