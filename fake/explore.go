@@ -43,6 +43,9 @@ type World struct {
 	tools  *Tools
 	beyond Response
 	pool   *pool
+
+	answers  *answers // in place of a clock
+	harmless int      // 2 if tools neither panic nor end their goroutine
 }
 
 // NewWorld returns the world of a script. The script must not change while it is used.
@@ -58,6 +61,7 @@ func NewWorld(s *Script) *World {
 // Begin begins a run with a new clock. cancel cancels the run.
 func (w *World) Begin(c Chooser, cancel func()) *Clock {
 	clock := &Clock{chooser: c, cancel: cancel, pool: w.pool}
+	w.answers, w.harmless = nil, 0
 	w.model = &Model{Sessions: w.model.Sessions, Default: w.model.Default, Clock: clock}
 	w.tools = &Tools{Clock: clock, List: w.script.Tools}
 	return clock
@@ -74,26 +78,42 @@ func (w *World) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 
 func (w *World) play(ctx context.Context, req *llm.Request, yield func(llm.Event, error) bool) error {
 	v, place := w.respond(ctx, req)
-	clock := w.model.Clock
-	i := clock.chooser.Fault("model call", place, v.names)
-	late, err := clock.answer(ctx, place)
+	i, late, err := w.await(ctx, "model call", place, v.names)
 	if err != nil {
 		return err
 	}
-	r := v.list[i]
-	events := v.events(i, req.ResponseMode)
-	for i, ev := range events {
-		if i > 0 && !late && ctx.Err() != nil {
+	for n, ev := range v.events(i, req.ResponseMode) {
+		if n > 0 && !late && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if !yield(ev, nil) {
 			return errStopped
 		}
 	}
-	if r.Stall {
-		return clock.Until(ctx)
+	if v.list[i].Stall {
+		return w.until(ctx)
 	}
-	return r.err()
+	return v.list[i].err()
+}
+
+// await waits for an answer, and returns the fault that it has. late is true if the answer comes although its
+// context has ended.
+func (w *World) await(ctx context.Context, at, name string, faults []string) (chosen int, late bool, err error) {
+	if w.answers != nil {
+		return w.answers.await(ctx, at, name, faults)
+	}
+	clock := w.model.Clock
+	chosen = clock.chooser.Fault(at, name, faults)
+	late, err = clock.answer(ctx, name)
+	return chosen, late, err
+}
+
+func (w *World) until(ctx context.Context) error {
+	if w.answers != nil {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return w.model.Clock.Until(ctx)
 }
 
 // respond returns the variants of the response to a request, and the name of the request.
@@ -136,32 +156,39 @@ func (w *World) Run(ctx context.Context, callID, name, args string) (content []l
 	}
 	ts.addEvent(1, ToolEvent{Call: callID, Name: name, Arguments: args})
 	defer func() { ts.addEvent(-1, ToolEvent{Exit: true, Call: callID, Name: name, Arguments: args, Err: err}) }()
-	clock := ts.Clock
-	switch clock.chooser.Fault("tool call", callID, toolFaults) {
-	case 1:
-		b = Behavior{Error: "the tool failed"}
-	case 2:
-		b = Behavior{Panic: "the tool panicked"}
-	case 3:
-		b = Behavior{Exit: true}
-	case 4:
-		b = Behavior{Stall: true}
-	case 5:
-		if err := clock.Sleep(context.WithoutCancel(ctx), time.Hour); err != nil {
-			return nil, err
-		}
-	}
-	if b.Stall {
-		return nil, clock.Until(ctx)
-	}
-	late, err := clock.answer(ctx, callID)
+	i, late, err := w.await(ctx, "tool call", callID, toolFaults[:len(toolFaults)-w.harmless])
 	if err != nil && !late && !b.IgnoresCancel {
 		return nil, err
+	}
+	switch toolFaults[i] {
+	case "fails":
+		b = Behavior{Error: "the tool failed"}
+	case "hangs until its context ends":
+		b = Behavior{Stall: true}
+	case "returns after an hour, whatever its context does":
+		if err := w.sleep(time.Hour); err != nil {
+			return nil, err
+		}
+	case "panics":
+		b = Behavior{Panic: "the tool panicked"}
+	case "ends its goroutine":
+		b = Behavior{Exit: true}
+	}
+	if b.Stall {
+		return nil, w.until(ctx)
 	}
 	return b.end()
 }
 
-var toolFaults = []string{"", "fails", "panics", "ends its goroutine", "hangs until its context ends", "returns after an hour, whatever its context does"}
+func (w *World) sleep(d time.Duration) error {
+	if w.answers != nil {
+		time.Sleep(d) //nolint:forbidigo // virtual: it is a bubble's
+		return nil
+	}
+	return w.model.Clock.Sleep(context.Background(), d)
+}
+
+var toolFaults = []string{"", "fails", "hangs until its context ends", "returns after an hour, whatever its context does", "panics", "ends its goroutine"}
 
 // end ends a call in the way of the behavior.
 func (b *Behavior) end() ([]llm.Part, error) {
@@ -185,19 +212,19 @@ func (b *Behavior) end() ([]llm.Part, error) {
 func (c *Clock) answer(ctx context.Context, name string) (late bool, err error) {
 	c.mu.Lock()
 	t := c.currentTask()
-	err = c.wait(waitState{description: "the answer " + name, ctx: ctx, on: answers, answer: name})
+	err = c.wait(waitState{description: "the answer " + name, ctx: ctx, on: waitsForAnswer, answer: name})
 	return t.late, err
 }
 
-// answers is what tasks wait on that wait for an answer.
-var answers = &drainer{1}
+// waitsForAnswer is what tasks wait on that wait for an answer.
+var waitsForAnswer = &drainer{1}
 
 // nextAnswer lets an answer come, if a task waits for one, unless the chooser cancels the run or lets time
 // pass before.
 func (c *Clock) nextAnswer() bool {
 	c.pending, c.names = c.pending[:0], c.names[:0]
 	for _, t := range c.waiting {
-		if t.waiting.on == answers {
+		if t.waiting.on == waitsForAnswer {
 			c.pending, c.names = append(c.pending, t), append(c.names, t.waiting.answer)
 		}
 	}
@@ -299,7 +326,7 @@ func (w *World) Canceled() {
 // release lets the goroutines start that were kept from it, each as an answer comes.
 func (c *Clock) release() {
 	for _, t := range c.held {
-		t.waiting = waitState{description: "its start", on: answers, answer: t.name}
+		t.waiting = waitState{description: "its start", on: waitsForAnswer, answer: t.name}
 	}
 	c.waiting = append(c.waiting, c.held...)
 	c.held = nil
@@ -317,7 +344,7 @@ func (c *Clock) nextTask() int {
 		c.names = append(c.names, t.name)
 	}
 	for _, t := range c.waiting {
-		if t.waiting.on == answers {
+		if t.waiting.on == waitsForAnswer {
 			c.pending, c.names = append(c.pending, t), append(c.names, t.waiting.answer)
 		}
 	}

@@ -44,7 +44,7 @@ func (c *Clock) newTask() *task {
 type waitState struct {
 	description     string
 	ctx             context.Context // ends the wait, if not nil
-	on              any             // the *gate, the *signal, drain, or answers
+	on              any             // the *gate, the *signal, drain, or waitsForAnswer
 	answer          string          // the name of the answer
 	timer           *timer          // of a sleep
 	failsOnDeadlock bool            // the task gets a DeadlockError
@@ -147,7 +147,7 @@ func (c *Clock) runNext() {
 
 func (c *Clock) wakeEnded() {
 	for i := 0; i < len(c.waiting); {
-		if ctx := c.waiting[i].waiting.ctx; ctx != nil && ctx.Err() != nil && c.waiting[i].waiting.on != answers {
+		if ctx := c.waiting[i].waiting.ctx; ctx != nil && ctx.Err() != nil && c.waiting[i].waiting.on != waitsForAnswer {
 			c.wake(c.waiting[i], context.Cause(ctx))
 			continue
 		}
