@@ -1,0 +1,367 @@
+package looptest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/bubble"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// ExploreOptions are the options of [Explore]. The zero value explores two steps of two calls, in each order and with
+// each single fault.
+type ExploreOptions struct {
+	// Script is what the models and the tools do; nil is two steps of two calls. A tool without a Text returns
+	// its name and its arguments.
+	Script *fake.Script
+	// Faults is the highest number of faults of a run; 0 means 1, and a negative number none.
+	Faults int
+	// Runs, if not 0, is the highest number of runs.
+	Runs int
+	// Panics lets tools panic. A loop that does not recover the panic ends the process.
+	Panics bool
+}
+
+// Explore runs the loop in each order in which answers can come, and with each fault of the models and tools, a
+// cancel at each moment at which all goroutines wait included. It fails t for each invariant that is violated, with
+// the fewest choices that violate it, and returns what was explored. The loop is subject to the same conditions as in
+// [Check], and it must be deterministic apart from the order of its goroutines: a run that differs when it is repeated
+// fails t.
+//
+// Between two answers the goroutines of the loop run in an order that the Go scheduler chooses. The race detector
+// finds what that order changes.
+func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
+	t.Helper()
+	r := explored(t, loop, opts)
+	t.Log(r.Summary())
+	for _, f := range r.Failures {
+		t.Error(f)
+	}
+	for _, u := range r.Unstable {
+		t.Errorf("the loop is not deterministic: %s", u)
+	}
+	return r
+}
+
+func explored(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
+	t.Helper()
+	if opts == nil {
+		opts = &ExploreOptions{}
+	}
+	b := explore.Bounds{Faults: 1, Runs: opts.Runs}
+	if opts.Faults != 0 {
+		b.Faults = max(opts.Faults, 0)
+	}
+	x := &exploration{t: t, loop: loop, script: cmp.Or(opts.Script, exploredScript()), panics: opts.Panics}
+	return explore.Exhaust(x.program, b)
+}
+
+// exploration is what is explored.
+type exploration struct {
+	t      *testing.T
+	loop   Loop
+	script *fake.Script
+	panics bool
+}
+
+// exploredScript is a script with two steps of two calls.
+func exploredScript() *fake.Script {
+	return &fake.Script{
+		Models: []fake.ModelScript{{Name: "main", Responses: script(calls(`c1 a {"n":1}`, `c2 b {"n":2}`), calls(`c3 a {"n":3}`, `c4 a {"n":4}`))}},
+		Tools:  []fake.Tool{{Name: "a"}, {Name: "b"}},
+		Input:  user("go"),
+	}
+}
+
+func (x *exploration) program() explore.Program {
+	world := fake.NewWorld(x.script)
+	return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+		r := &exploredRun{exploration: x, world: world, c: c}
+		if !bubble.Run(x.t, r.run) && len(r.found) == 0 {
+			r.report("INV-16", "the run returned, but a goroutine cannot end")
+		}
+		return explore.Outcome{Digest: r.digest(), Violations: r.found, Text: func() string { return strings.Join(r.text, "\n") + "\n" }}
+	})
+}
+
+// exploredRun is one run.
+type exploredRun struct {
+	*exploration
+	world  *fake.World
+	c      *explore.Choices
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu         sync.Mutex
+	found      []check.Violation
+	text       []string // what happened, in order
+	requests   []sent
+	responses  []*llm.Response // of the requests; nil if one failed
+	entered    []entry
+	returned   map[entry]string
+	inFlight   int
+	modelFault string // of a model call
+	toolFault  bool
+	canceled   bool
+	usage      llm.Usage
+	result     *Result
+	err        error
+	done       bool
+}
+
+// sent is a request and its JSON at that time.
+type sent struct {
+	messages []llm.Message
+	json     []byte
+}
+
+func (r *exploredRun) report(id, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.ContainsFunc(r.found, func(v check.Violation) bool { return v.Invariant == id }) {
+		r.found = append(r.found, check.Violation{Invariant: id, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
+	}
+}
+
+func (r *exploredRun) log(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text = append(r.text, fmt.Sprintf(format, args...))
+}
+
+// run runs the loop in this bubble, and lets its answers come.
+func (r *exploredRun) run(t *testing.T) {
+	r.ctx, r.cancel = context.WithCancel(t.Context())
+	defer r.cancel()
+	changed := r.world.BeginAnswers(r.panics)
+	r.returned = map[entry]string{}
+	input := clone(slices.Concat(r.script.History, r.script.Input))
+	before := jsonOf(input)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if v := recover(); v != nil {
+				r.report("INV-23", "the loop panicked: %v", v)
+			}
+		}()
+		out, err := r.loop.Run(r.ctx, &Input{Model: llm.ModelFunc(r.stream), Tools: r.tools(), Messages: input})
+		r.result, r.err, r.done = out, err, true
+	}()
+	r.drive(ended, changed)
+	if r.ctx.Err() == nil && !r.done && len(r.found) == 0 {
+		r.report("INV-23", "the loop ended its goroutine without returning")
+	}
+	r.log("the run ends")
+	if n := r.inFlight; n > 0 {
+		r.report("INV-16", "the run returned while %d of its tools were running", n)
+	}
+	r.cancel()
+	r.deliverAll(changed)
+	if is := jsonOf(input); string(is) != string(before) {
+		r.report("INV-06", "the input messages were changed")
+	}
+	if r.done {
+		r.check()
+	}
+}
+
+// drive lets answers come in a chosen order until the loop has ended.
+func (r *exploredRun) drive(ended, changed <-chan struct{}) {
+	gaveUp := false
+	for {
+		synctest.Wait()
+		select {
+		case <-ended:
+			return
+		default:
+		}
+		pending := r.world.Pending()
+		if len(pending) > 0 && !r.next(pending) {
+			continue
+		}
+		if len(pending) > 0 {
+			drain(changed)
+		}
+		select {
+		case <-ended:
+			return
+		case <-changed:
+		case <-time.After(runTimeout): //nolint:forbidigo // virtual: it is a bubble's
+			if gaveUp || r.ctx.Err() != nil {
+				r.report("INV-26", "the run does not end; nothing is left to wait for")
+				return
+			}
+			gaveUp = true
+			r.log("the run is canceled, since it does not end")
+			r.canceled = true
+			r.cancel()
+		}
+	}
+}
+
+func drain(ch <-chan struct{}) {
+	select {
+	case <-ch:
+	default:
+	}
+}
+
+// next lets an answer come, or cancels the run. It reports whether time passes instead.
+func (r *exploredRun) next(pending []*fake.Pending) (timePasses bool) {
+	options := []string{"", "the run is canceled"}
+	if r.ctx.Err() == nil {
+		if r.c.Fault("before the answer", names(pending)[0], options) == 1 {
+			r.log("the run is canceled")
+			r.canceled = true
+			r.cancel()
+			return false
+		}
+	}
+	i := 0
+	if len(pending) > 1 {
+		i = r.c.Order("next answer", strconv.Itoa(len(pending)), names(pending))
+	}
+	p := pending[i]
+	late := p.Ended && r.c.Order("after the cancel, the answer", p.Name, []string{"", "comes all the same"}) == 1
+	fault := 0
+	if !p.Ended || late {
+		fault = r.c.Fault(p.At, p.Name, p.Faults)
+	}
+	if fault > 0 && p.At == "tool call" {
+		r.toolFault = true
+	} else if fault > 0 {
+		r.modelFault = p.Faults[fault]
+	}
+	r.log("%s", strings.TrimSuffix(p.At+" "+p.Name+": "+p.Faults[fault], ": "))
+	r.world.Deliver(p, fault, late)
+	return false
+}
+
+func names(pending []*fake.Pending) (list []string) {
+	for _, p := range pending {
+		list = append(list, p.Name)
+	}
+	return list
+}
+
+// deliverAll ends what still waits when the run has ended.
+func (r *exploredRun) deliverAll(changed <-chan struct{}) {
+	for synctest.Wait(); len(r.world.Pending()) > 0; synctest.Wait() {
+		r.world.Deliver(r.world.Pending()[0], 0, false)
+	}
+	drain(changed)
+}
+
+func (r *exploredRun) stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		n := r.begin(req)
+		var acc llm.Accumulator
+		for ev, err := range r.world.Stream(ctx, req) {
+			if err != nil {
+				r.mu.Lock()
+				r.usage = r.usage.Add(acc.Response().Usage)
+				r.mu.Unlock()
+				yield(nil, err)
+				return
+			}
+			acc.Add(ev)
+			if !yield(ev, nil) {
+				return
+			}
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.responses[n] = acc.Response()
+		r.usage = r.usage.Add(acc.Response().Usage)
+	}
+}
+
+// begin records a request and returns its number.
+func (r *exploredRun) begin(req *llm.Request) int {
+	if r.ctx.Err() != nil {
+		r.report("INV-17", "the loop calls the model after the run was canceled")
+	}
+	r.mu.Lock()
+	n := len(r.requests)
+	r.requests = append(r.requests, sent{req.Messages, jsonOf(req.Messages)})
+	r.responses = append(r.responses, nil)
+	r.text = append(r.text, fmt.Sprintf("request %d: %d messages", n+1, len(req.Messages)))
+	r.mu.Unlock()
+	if n >= maxModelCalls {
+		r.report("INV-26", "the run does not end; it made %d model calls", maxModelCalls)
+		r.cancel()
+	}
+	return n
+}
+
+func (r *exploredRun) tools() (list []Tool) {
+	for _, st := range r.script.Tools {
+		parameters := st.Parameters
+		if parameters == nil {
+			parameters = object
+		}
+		list = append(list, Tool{Name: st.Name, Description: st.Description, Parameters: parameters, Run: func(ctx context.Context, args string) (string, error) {
+			return r.runTool(ctx, st.Name, args)
+		}})
+	}
+	return list
+}
+
+func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, error) {
+	e := entry{name, args}
+	if r.ctx.Err() != nil {
+		r.report("INV-17", "the tool %s starts after the run was canceled", name)
+	}
+	r.mu.Lock()
+	r.entered = append(r.entered, e)
+	r.inFlight++
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.inFlight--
+		r.mu.Unlock()
+	}()
+	parts, err := r.world.Run(ctx, name+" "+args, name, args)
+	if err != nil {
+		return "", err
+	}
+	text := llm.Assistant(parts...).Text()
+	if text == "" {
+		text = name + " got " + args
+	}
+	r.mu.Lock()
+	r.returned[e] = text
+	r.mu.Unlock()
+	return text, nil
+}
+
+// digest is a hash of what the run sent and returned.
+func (r *exploredRun) digest() uint64 {
+	h := sha256.New()
+	for _, s := range r.text {
+		h.Write([]byte(s + "\n"))
+	}
+	for _, s := range r.requests {
+		h.Write(s.json)
+		h.Write([]byte("--\n"))
+	}
+	if r.result != nil {
+		h.Write(jsonOf(r.result.Messages))
+	}
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}

@@ -1,0 +1,159 @@
+package looptest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonval"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// check checks an ended run against what the world did.
+func (r *exploredRun) check() {
+	var prev []llm.Message
+	for i, s := range r.requests {
+		if !bytes.Equal(jsonOf(s.messages), s.json) {
+			r.report("INV-06", "request %d was changed after it was sent", i+1)
+		}
+		if n := len(prev); n > len(s.messages) || !same(prev, s.messages[:n]) {
+			r.report("INV-05", "request %d does not begin with the messages of the request before it", i+1)
+		}
+		prev = s.messages
+		where := fmt.Sprintf("request %d", i+1)
+		r.checkList(where, append(slices.Clone(s.messages), llm.User("end")))
+		r.checkTexts(where, s.messages)
+	}
+	r.checkEntered()
+	switch last := len(r.responses) - 1; {
+	case r.err != nil && r.modelFault == "" && !r.canceled:
+		id := "INV-11"
+		if r.toolFault {
+			id = "INV-23"
+		}
+		r.report(id, "the run fails: %v", r.err)
+	case r.err == nil && !r.canceled && last >= 0 && r.responses[last] == nil:
+		r.report("INV-11", "the run ends without an error, and model call %d failed", last+1)
+	case r.err == nil && !r.canceled && last >= 0:
+		r.checkEnd(r.responses[last])
+	}
+	r.checkResult()
+}
+
+// checkList reports the violations that a list of messages shows.
+func (r *exploredRun) checkList(where string, list []llm.Message) {
+	for _, v := range check.Messages("", list) {
+		if !v.Note {
+			r.report(v.Invariant, "%s, message %d: %s", where, v.Event, v.Message)
+		}
+	}
+}
+
+// checkTexts checks that each result that is no error has the text that the tool returned for its call.
+func (r *exploredRun) checkTexts(where string, list []llm.Message) {
+	calls := map[string]llm.ToolCall{}
+	for _, m := range list {
+		for _, c := range m.Calls() {
+			calls[c.ID] = c
+		}
+		for _, res := range resultsIn(m) {
+			c := calls[res.ID]
+			text, ran := r.returned[entry{c.Name, c.Arguments}]
+			if ran && !res.IsError && !strings.Contains(res.Text(), text) {
+				r.report("INV-01", "%s: the result of the call %q of %s with %s is %q; the tool returned %q", where, c.ID, c.Name, c.Arguments, res.Text(), text)
+			}
+		}
+	}
+}
+
+// checkEntered checks that each call of a response was run at most once, and nothing else.
+func (r *exploredRun) checkEntered() {
+	left := map[entry]int{}
+	for _, resp := range r.responses {
+		if resp == nil {
+			continue
+		}
+		for _, c := range resp.Calls() {
+			left[keyOf(c.Name, c.Arguments)]++
+		}
+	}
+	ran := map[entry]bool{}
+	for _, e := range r.entered {
+		k := keyOf(e.name, e.args)
+		left[k]--
+		switch {
+		case e.args != "" && !json.Valid([]byte(e.args)):
+			r.report("INV-09", "the tool %s ran with the arguments %s, which are not JSON", e.name, e.args)
+		case left[k] < 0 && ran[k]:
+			r.report("INV-08", "the tool %s ran more often with %s than it was called", e.name, e.args)
+		case left[k] < 0 && !r.repaired(e.name):
+			r.report("INV-09", "the tool %s ran with %s, and no response that was complete has this call", e.name, e.args)
+		}
+		ran[k] = true
+	}
+}
+
+// repaired reports whether a call of this tool had arguments that are not JSON, and that a loop may repair.
+func (r *exploredRun) repaired(name string) bool {
+	for _, resp := range r.responses {
+		if resp != nil && slices.ContainsFunc(resp.Calls(), func(c llm.ToolCall) bool {
+			return c.Name == name && !json.Valid([]byte(c.Arguments))
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// keyOf identifies calls with equal arguments.
+func keyOf(name, args string) entry {
+	if args == "" {
+		args = "{}"
+	}
+	return entry{name, jsonval.Canonical(args)}
+}
+
+// checkEnd checks that a run did not end after a response whose calls it should have run.
+func (r *exploredRun) checkEnd(last *llm.Response) {
+	switch last.FinishReason {
+	case llm.FinishStop, llm.FinishToolCalls, llm.FinishUnknown, "":
+	case llm.FinishLength, llm.FinishContentFilter, llm.FinishRefusal, llm.FinishPause, llm.FinishMalformedCall, llm.FinishError:
+		return // a loop may stop here
+	}
+	for _, c := range last.Calls() {
+		if !c.ProviderExecuted && (r.result == nil || !slices.Contains(r.result.Pending, c.ID)) {
+			r.report("INV-11", "the run ends after the last response, which has the call %q of %s; its finish reason is %q", c.ID, c.Name, last.FinishReason)
+		}
+	}
+}
+
+// checkResult checks that each call in the messages of the result has a result or is pending.
+func (r *exploredRun) checkResult() {
+	if r.result == nil || len(r.result.Messages) == 0 {
+		return
+	}
+	list := slices.Concat(r.script.History, r.script.Input, r.result.Messages)
+	r.checkList("the run's messages", list)
+	answered := map[string]bool{}
+	for _, id := range r.result.Pending {
+		answered[id] = true
+	}
+	for _, m := range list {
+		for _, res := range resultsIn(m) {
+			answered[res.ID] = true
+		}
+	}
+	for _, m := range r.result.Messages {
+		for _, c := range m.Calls() {
+			if !answered[c.ID] {
+				r.report("INV-07", "the run ended without a result of the call %q, and does not report it as pending", c.ID)
+			}
+		}
+	}
+	if u := r.result.Usage; u != nil && *u != r.usage {
+		r.report("INV-18", "usage %+v, want the sum of the model calls %+v", *u, r.usage)
+	}
+}
