@@ -81,9 +81,7 @@ func (c *Choices) choose(k kind, at, name string, options []string) int {
 	case i < len(c.prefix):
 		p.taken = c.prefix[i]
 		if p.taken >= p.n || i < len(c.was) && !c.was[i].same(&p) {
-			if c.diverged == "" {
-				c.diverged = fmt.Sprintf("choice %d was %q of %d, and is %q of %d", i+1, c.was[i].label(), c.was[i].n, p.label(), p.n)
-			}
+			c.diverge(i, &p)
 			p.taken = 0
 		}
 	case c.pick != nil:
@@ -92,6 +90,17 @@ func (c *Choices) choose(k kind, at, name string, options []string) int {
 	p.option = options[p.taken]
 	c.points = append(c.points, p)
 	return p.taken
+}
+
+// diverge records that point i is another one than in the run before.
+func (c *Choices) diverge(i int, p *point) {
+	switch {
+	case c.diverged != "":
+	case i < len(c.was):
+		c.diverged = fmt.Sprintf("the same choices gave two runs: choice %d was %q with %d options, and is %q with %d", i+1, c.was[i].label(), c.was[i].n, p.label(), p.n)
+	default:
+		c.diverged = fmt.Sprintf("the same choices gave two runs: choice %d had more than %d options, and has %d", i+1, c.prefix[i], p.n)
+	}
 }
 
 // byName returns the option that is named for this point; points with one label are numbered.

@@ -85,6 +85,8 @@ type Result struct {
 	Complete bool
 	// Failures has the first failure of each invariant, in the order of the choices.
 	Failures []*Failure
+	// Random is what a random exploration guarantees, or nil.
+	Random *Guarantee
 	// Unstable describes runs that differed although their choices were the same.
 	Unstable []string
 }
@@ -188,7 +190,7 @@ func takenOf(points []point) (list []int) {
 func difference(one, two *Choices, first string, b Outcome) string {
 	text := "the same choices gave two runs: [" + labels(taken(one.points)) + "]"
 	if two.diverged != "" {
-		text += ": " + two.diverged
+		text = two.diverged
 	}
 	if b.Text != nil {
 		text += "\n" + lineDiff(first, b.Text())

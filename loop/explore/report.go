@@ -11,6 +11,10 @@ func (r *Result) Summary() string {
 	if !r.Complete {
 		what = "not all runs"
 	}
+	if g := r.Random; g != nil {
+		return fmt.Sprintf("explored %d random runs with at most %d faults and %d preemptions: %d different; with %d tasks and %d points, a run finds a bug of depth %d with a probability of at least %.2g, and %d runs find it with 99.9 %%; set %s",
+			r.Runs, r.Bounds.Faults, r.Bounds.Preemptions, r.Traces, g.Tasks, g.Points, g.Depth, g.Chance(), g.Runs(.999), r.Hash)
+	}
 	return fmt.Sprintf("explored %s with at most %d faults and %d preemptions: %d runs, %d of them different, %d without a fault; set %s",
 		what, r.Bounds.Faults, r.Bounds.Preemptions, r.Runs, r.Traces, r.Orders, r.Hash)
 }

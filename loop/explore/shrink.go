@@ -43,6 +43,7 @@ func (s *shrinker) shrink() (minimal bool) {
 	for {
 		was := slices.Clone(s.list)
 		s.omit()
+		s.join()
 		s.lower()
 		if s.runs >= maxShrink {
 			return false
@@ -67,6 +68,24 @@ func (s *shrinker) omit() {
 		}
 		if size == 1 && !changed || s.runs >= maxShrink {
 			return
+		}
+	}
+}
+
+// join replaces two choices by one: another option of the first or the second.
+func (s *shrinker) join() {
+	for i := 0; i < len(s.list); i++ {
+		for _, o := range s.options[s.list[i].At] {
+			for j := 0; i < len(s.list) && j < len(s.list) && s.runs < maxShrink; j++ {
+				if j == i || o == s.list[i].Option || o == "" {
+					continue
+				}
+				other := slices.Clone(s.list)
+				other[i].Option = o
+				if s.fails(slices.Delete(other, j, j+1)) {
+					i, j = 0, len(s.list)
+				}
+			}
 		}
 	}
 }

@@ -1,0 +1,172 @@
+package explore_test
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// toy returns a program that chooses an order of names and a fault at each, and fails by a rule.
+func toy(names []string, fails func(order []string, faults map[string]string) bool) func() explore.Program {
+	return func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+			left, faults := slices.Clone(names), map[string]string{}
+			var order []string
+			for len(left) > 0 {
+				i := 0
+				if len(left) > 1 {
+					i = c.Order("next", "", left)
+				}
+				name := left[i]
+				left = slices.Delete(left, i, i+1)
+				options := []string{"", "fails", "hangs"}
+				if f := c.Fault("call", name, options); f > 0 {
+					faults[name] = options[f]
+				}
+				order = append(order, name)
+			}
+			text := fmt.Sprintln(strings.Join(order, "\n"), faults)
+			h := fnv.New64a()
+			h.Write([]byte(text))
+			o := explore.Outcome{Digest: h.Sum64(), Text: func() string { return text }}
+			if fails(order, faults) {
+				o.Violations = []check.Violation{{Invariant: "INV-01", Message: "lost"}}
+			}
+			return o
+		})
+	}
+}
+
+func never([]string, map[string]string) bool { return false }
+
+// TestExhaust counts the runs: each order, and with each single fault of two kinds at each of n places.
+func TestExhaust(t *testing.T) {
+	for _, tt := range []struct {
+		names  string
+		faults int
+		want   int
+	}{
+		{"a", 0, 1}, {"a", 1, 3}, {"abc", 0, 6}, {"abc", 1, 6 * (1 + 3*2)}, {"abc", 2, 6 * (1 + 3*2 + 3*4)}, {"abcd", 1, 24 * (1 + 4*2)}, {"abcdef", 0, 720},
+	} {
+		r := explore.Exhaust(toy(strings.Split(tt.names, ""), never), explore.Bounds{Faults: tt.faults})
+		if r.Runs != tt.want || r.Traces != tt.want || !r.Complete || len(r.Unstable)+len(r.Failures) > 0 {
+			t.Errorf("%s with %d faults: %s; want %d runs, all different", tt.names, tt.faults, r.Summary(), tt.want)
+		}
+	}
+}
+
+// TestExhaustRuns stops at the number of runs, and says so.
+func TestExhaustRuns(t *testing.T) {
+	r := explore.Exhaust(toy(strings.Split("abcd", ""), never), explore.Bounds{Faults: 1, Runs: 50})
+	if r.Runs != 50 || r.Complete || !strings.Contains(r.Summary(), "not all runs") {
+		t.Errorf("got %s, complete %v; want 50 runs, not complete", r.Summary(), r.Complete)
+	}
+}
+
+// TestFailure finds the failing run, and reduces it to the choices that it needs.
+func TestFailure(t *testing.T) {
+	bad := func(order []string, faults map[string]string) bool {
+		return slices.Index(order, "c") < slices.Index(order, "a") && faults["b"] == "hangs"
+	}
+	names := strings.Split("abcd", "")
+	for name, r := range map[string]*explore.Result{
+		"exhaustive": explore.Exhaust(toy(names, bad), explore.Bounds{Faults: 2}),
+		"random":     explore.Random(toy(names, bad), explore.RandomOptions{Seed: 7, Bounds: explore.Bounds{Faults: 3, Runs: 2000}}),
+	} {
+		if len(r.Failures) != 1 {
+			t.Fatalf("%s: %d failures, want 1: %s", name, len(r.Failures), r.Summary())
+		}
+		f := r.Failures[0]
+		want := []explore.Choice{{At: "next", Option: "c"}, {At: "call b", Option: "hangs"}}
+		if diff := cmp.Diff(want, f.Choices); diff != "" || !f.Minimal || f.Shrunk > 200 {
+			t.Errorf("%s: choices (-want +got):\n%sminimal %v, %d runs of shrinking", name, diff, f.Minimal, f.Shrunk)
+		}
+		if f.Flipped == nil || f.Flipped.String() != "call b: hangs" || !strings.Contains(f.Diff(), "- d map[b:hangs]\n+ d map[]") {
+			t.Errorf("%s: the passing neighbor is without %v:\n%s", name, f.Flipped, f.Diff())
+		}
+		for range 1000 {
+			o, unused := explore.Replay(toy(names, bad)(), f.Choices)
+			if len(o.Violations) != 1 || unused != nil {
+				t.Fatalf("%s: the choices give %v, unused %v", name, o.Violations, unused)
+			}
+		}
+	}
+}
+
+// TestFirstFailure: the failure that is reported does not depend on the number of processors.
+func TestFirstFailure(t *testing.T) {
+	bad := func(order []string, _ map[string]string) bool { return order[0] == "c" }
+	for range 20 {
+		r := explore.Exhaust(toy(strings.Split("abcde", ""), bad), explore.Bounds{})
+		if f := r.Failures[0]; f.Run != 49 || f.Count != 24 || r.Runs != 120 {
+			t.Fatalf("run %d of %d, %d failures; want run 49 of 120, 24", f.Run, r.Runs, f.Count)
+		}
+	}
+}
+
+// TestUnstable reports a program that is not a function of its choices.
+func TestUnstable(t *testing.T) {
+	n := 0
+	r := explore.Exhaust(func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+			n++
+			c.Order("next", "", []string{"a", "b"}[:1+n%2])
+			return explore.Outcome{Digest: uint64(n)}
+		})
+	}, explore.Bounds{Runs: 3})
+	if len(r.Unstable) == 0 || !strings.Contains(r.Unstable[0], "the same choices gave two runs") {
+		t.Errorf("unstable: %q", r.Unstable)
+	}
+}
+
+// TestRandom: run n of a seed is the same whatever the number of runs is, and alone.
+func TestRandom(t *testing.T) {
+	bad := func(order []string, _ map[string]string) bool { return strings.Join(order, "") == "dcab" }
+	start := toy(strings.Split("abcd", ""), bad)
+	r := explore.Random(start, explore.RandomOptions{Seed: 3, Bounds: explore.Bounds{Runs: 500}})
+	if len(r.Failures) != 1 || r.Failures[0].Seed != 3 {
+		t.Fatalf("failures %v: %s", r.Failures, r.Summary())
+	}
+	f := r.Failures[0]
+	again := explore.Random(start, explore.RandomOptions{Seed: 3, Only: f.Run})
+	if len(again.Failures) != 1 || again.Runs != 1 || !slices.Equal(again.Failures[0].Found, f.Found) {
+		t.Errorf("run %d alone: %v, want the choices %v", f.Run, again.Failures, f.Found)
+	}
+	if got, want := r.Random.Runs(.999), 246; r.Random.Tasks != 4 || r.Random.Points != 3 || got != want {
+		t.Errorf("%+v needs %d runs, want %d", r.Random, got, want)
+	}
+}
+
+// TestPCT: the order that shows a bug of depth 2 comes at least as often as the guarantee says.
+func TestPCT(t *testing.T) {
+	bad := func(order []string, _ map[string]string) bool { return strings.Join(order[:4], "") == "dcba" }
+	r := explore.Random(toy(strings.Split("abcdef", ""), bad), explore.RandomOptions{Seed: 1, Depth: 1, Bounds: explore.Bounds{Runs: 20000}})
+	if len(r.Failures) != 1 {
+		t.Fatal(r.Summary())
+	}
+	if share := float64(r.Failures[0].Count) / 20000; share < .8/360 || share > 1.2/360 {
+		t.Errorf("an order of four of six came with frequency %.5f, want 1/360", share)
+	}
+}
+
+// TestParseChoice reads what String writes.
+func TestParseChoice(t *testing.T) {
+	for _, c := range []explore.Choice{{"tool call c1", "fails"}, {"next answer 2 #3", "c1"}, {"model call 1", "fails after event 3: status 500"}} {
+		got, err := explore.ParseChoice(c.String())
+		if err != nil || got != c {
+			t.Errorf("%q: %+v, %v", c, got, err)
+		}
+	}
+	for _, s := range []string{"", "x", "x: ", ": y"} {
+		if c, err := explore.ParseChoice(s); err == nil {
+			t.Errorf("%q: %+v, want an error", s, c)
+		}
+	}
+}

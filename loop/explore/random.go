@@ -1,0 +1,187 @@
+package explore
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// RandomOptions are the options of [Random].
+type RandomOptions struct {
+	// Seed determines the choices: the same seed gives the same runs, and run n is the same whatever Runs is.
+	Seed uint64
+	// Bounds.Runs is the number of runs; 0 means 1000.
+	Bounds
+	// Depth is the depth of the bugs that the order of answers and goroutines is drawn for: the number of events
+	// whose order matters. 0 means 3.
+	Depth int
+	// Only, if not 0, is the number of the only run that is made.
+	Only int
+}
+
+// Random makes runs whose order is drawn by priorities: each goroutine or answer gets a random priority, the highest
+// one goes on, and at Depth-1 random points the highest one becomes the lowest. This is PCT (Burckhardt, Kothari,
+// Musuvathi and Nagarakatte, A randomized scheduler with probabilistic guarantees of finding bugs, ASPLOS 2010).
+// Faults come at random points: as many as a number drawn from 0 to Bounds.Faults.
+func Random(start func() Program, o RandomOptions) *Result {
+	if o.Runs == 0 {
+		o.Runs = 1000
+	}
+	if o.Depth == 0 {
+		o.Depth = 3
+	}
+	e := &search{start: start, bounds: o.Bounds}
+	program := start()
+	plain := e.twice(program, nil)
+	program.Close()
+	p := priorities{depth: o.Depth}
+	p.measure(plain)
+	first, last := 1, o.Runs
+	if o.Only != 0 {
+		first, last = o.Only, o.Only
+	}
+	workers := min(runtime.GOMAXPROCS(0), last-first+1)
+	parts := make([]*part, workers)
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Go(func() {
+			program := start()
+			defer program.Close()
+			parts[w] = &part{traces: map[uint64]bool{}, failures: map[string]*found{}}
+			for n := first + w; n <= last; n += workers {
+				pick := p.begin(rand.New(rand.NewPCG(o.Seed, uint64(n))), o.Faults) //nolint:gosec // not for security
+				c := &Choices{bounds: o.Bounds, pick: pick}
+				parts[w].runs = n - 1
+				parts[w].add(program.Run(c), c)
+			}
+			parts[w].runs = 0
+		})
+	}
+	wait.Wait()
+	for _, q := range parts[1:] {
+		parts[0].join(q)
+	}
+	parts[0].runs = last - first + 1
+	r := e.merge(parts[:1])
+	r.Complete = false
+	r.Random = &Guarantee{Depth: o.Depth, Tasks: p.tasks, Points: p.orders}
+	for _, f := range r.Failures {
+		f.Seed = o.Seed
+	}
+	return r
+}
+
+// join adds the runs of q, whose numbers are among those of p.
+func (p *part) join(q *part) {
+	for d, plain := range q.traces {
+		p.traces[d] = p.traces[d] || plain
+	}
+	for id, g := range q.failures {
+		f := p.failures[id]
+		switch {
+		case f == nil:
+			p.failures[id] = g
+		case g.run < f.run:
+			g.count += f.count
+			p.failures[id] = g
+		default:
+			f.count += g.count
+		}
+	}
+}
+
+// Guarantee is what PCT guarantees for a bug of a depth.
+type Guarantee struct {
+	Depth  int
+	Tasks  int // goroutines and answers
+	Points int // at which the next one is chosen
+}
+
+// Chance is the least probability that a run has the order that shows a bug of the depth: 1/(n·k^(d-1)), with n
+// tasks and k points.
+func (g *Guarantee) Chance() float64 {
+	return 1 / (float64(max(g.Tasks, 1)) * math.Pow(float64(max(g.Points, 1)), float64(g.Depth-1)))
+}
+
+// Runs is the number of runs that show such a bug with this probability.
+func (g *Guarantee) Runs(probability float64) int {
+	p := g.Chance()
+	if p >= 1 {
+		return 1
+	}
+	return int(math.Ceil(math.Log1p(-probability) / math.Log1p(-p)))
+}
+
+// priorities draws choices.
+type priorities struct {
+	depth, tasks, orders, faultPoints int
+
+	random   *rand.Rand
+	priority map[string]float64
+	changes  []int // order points at which the highest priority becomes the lowest
+	faultAt  []int // fault points that have a fault
+	order    int   // order points that were
+	fault    int   // fault points that were
+}
+
+// measure takes the numbers of tasks and points from a run.
+func (p *priorities) measure(points []point) {
+	names := map[string]bool{}
+	for i := range points {
+		if points[i].kind == fault {
+			p.faultPoints++
+			continue
+		}
+		p.orders++
+		p.tasks = max(p.tasks, points[i].n)
+		names[points[i].option] = true
+	}
+	p.tasks = max(p.tasks, len(names))
+}
+
+// begin returns the picker of a run.
+func (p priorities) begin(random *rand.Rand, faults int) *priorities {
+	p.random, p.priority = random, map[string]float64{}
+	for range p.depth - 1 {
+		p.changes = append(p.changes, random.IntN(max(p.orders, 1)))
+	}
+	for range random.IntN(faults + 1) {
+		p.faultAt = append(p.faultAt, random.IntN(max(p.faultPoints, 1)))
+	}
+	return &p
+}
+
+func (p *priorities) pick(pt *point, options []string) int {
+	if pt.kind == fault {
+		p.fault++
+		if slices.Contains(p.faultAt, p.fault-1) {
+			return 1 + p.random.IntN(len(options)-1)
+		}
+		return 0
+	}
+	p.order++
+	for _, o := range options {
+		if _, known := p.priority[o]; !known {
+			p.priority[o] = 1 + p.random.Float64()
+		}
+	}
+	best := p.highest(options)
+	for i, at := range p.changes {
+		if at == p.order-1 {
+			p.priority[options[best]] = -float64(i)
+			best = p.highest(options)
+		}
+	}
+	return best
+}
+
+func (p *priorities) highest(options []string) (best int) {
+	for i, o := range options {
+		if p.priority[o] > p.priority[options[best]] {
+			best = i
+		}
+	}
+	return best
+}
