@@ -560,7 +560,7 @@ var table = []packageRule{
 		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 	{
-		name: "cmd/looptape/internal/runs", does: "run, check, trace, scenario",
+		name: "cmd/looptape/internal/runs", does: "run, check, trace, scenario, explore",
 		packages: []string{all},
 		modules:  []string{"github.com/spf13/cobra"},
 	},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -53,7 +54,11 @@ func NewWorld(s *Script) *World {
 	w := &World{script: s, faults: map[*Response]*variants{}, beyond: Response{Text: "(the script has no response left)"}, pool: &pool{}}
 	w.model = s.NewModel(nil)
 	for name, list := range w.model.Sessions {
-		w.model.Sessions[name] = expand(list)
+		list = slices.Clone(expand(list))
+		for i := range list {
+			list[i].Repeat = 0
+		}
+		w.model.Sessions[name] = list
 	}
 	return w
 }
@@ -219,49 +224,91 @@ func (c *Clock) answer(ctx context.Context, name string) (late bool, err error) 
 // waitsForAnswer is what tasks wait on that wait for an answer.
 var waitsForAnswer = &drainer{1}
 
-// nextAnswer lets an answer come, if a task waits for one, unless the chooser cancels the run or lets time
-// pass before.
+// nextAnswer lets an answer come or a timer fire that is due, unless the chooser cancels the run or lets time pass
+// before. It reports whether anything happened.
 func (c *Clock) nextAnswer() bool {
 	c.pending, c.names = c.pending[:0], c.names[:0]
+	due := 0
+	for due < len(c.timers) && c.timers[due].at <= c.elapsed {
+		due++
+		c.names = append(c.names, "timer "+strconv.Itoa(due))
+	}
+	c.addAnswers()
+	n := len(c.pending)
+	switch {
+	case n+due == 0:
+		return c.passTime()
+	case n > 0 && c.interrupt(due > 0):
+		return true
+	}
+	i := 0
+	if n+due > 1 {
+		i = c.chooser.Order("next answer", strconv.Itoa(n+due), c.names)
+	}
+	if i < due {
+		c.fire(c.timers[i])
+	} else {
+		c.deliver(c.pending[i-due])
+	}
+	return true
+}
+
+// addAnswers adds the answers that tasks wait for to the options of a choice.
+func (c *Clock) addAnswers() {
 	for _, t := range c.waiting {
 		if t.waiting.on == waitsForAnswer {
 			c.pending, c.names = append(c.pending, t), append(c.names, t.waiting.answer)
 		}
 	}
-	if len(c.pending) == 0 {
-		if c.held == nil && (len(c.timers) == 0 || c.timers[0].at < forever || c.cancel == nil) {
-			return false
-		}
-		c.cancelRun() // as was chosen, or since nothing else can happen
-		return true
-	}
-	options := pauses[:2]
-	if len(c.timers) > 0 && c.timers[0].at < forever && c.held == nil {
-		options = pauses
-	}
-	choose := c.chooser.Fault
-	if c.held != nil { // the run will be canceled
-		choose = c.chooser.Order
-	}
-	switch choose("before the answer", c.names[0], options) {
-	case 1:
+}
+
+// passTime lets time pass while no answer can come. A run that only a cancel can end is canceled.
+func (c *Clock) passTime() bool {
+	passes := len(c.timers) > 0 && c.timers[0].at < forever
+	switch {
+	case c.held != nil, len(c.timers) > 0 && !passes && c.cancel != nil:
 		c.cancelRun()
-		return true
-	case 2:
-		return c.fireNext()
+	case passes:
+		c.elapsed = c.timers[0].at
+	default:
+		return false
 	}
-	i := 0
-	if len(c.pending) > 1 {
-		i = c.chooser.Order("next answer", strconv.Itoa(len(c.pending)), c.names)
+	return true
+}
+
+// interrupt cancels the run or lets time pass before an answer comes, if that is chosen.
+func (c *Clock) interrupt(due bool) bool {
+	choose, options := c.chooser.Fault, pauses
+	passes := !due && len(c.timers) > 0 && c.timers[0].at < forever
+	switch {
+	case c.held != nil: // the run will be canceled
+		choose, options = c.chooser.Order, cancels
+	case c.cancel != nil && !passes:
+		options = cancels
+	case c.cancel == nil && passes:
+		options = passings
+	case c.cancel == nil:
+		return false
 	}
-	c.deliver(c.pending[i])
+	switch options[choose("before the answer", c.pending[0].waiting.answer, options)] {
+	case cancels[1]:
+		c.cancelRun()
+	case passings[1]:
+		c.elapsed = c.timers[0].at
+	default:
+		return false
+	}
 	return true
 }
 
 // forever is the time of timers that only the end of a context stops.
 const forever = 100 * 365 * 24 * time.Hour
 
-var pauses = []string{"", "the run is canceled", "time passes up to the next timer"}
+var (
+	cancels  = []string{"", "the run is canceled"}
+	passings = []string{"", "time passes up to the next timer"}
+	pauses   = []string{"", cancels[1], passings[1]}
+)
 
 // deliver gives a task its answer.
 func (c *Clock) deliver(t *task) {
@@ -343,11 +390,7 @@ func (c *Clock) nextTask() int {
 	for _, t := range c.ready {
 		c.names = append(c.names, t.name)
 	}
-	for _, t := range c.waiting {
-		if t.waiting.on == waitsForAnswer {
-			c.pending, c.names = append(c.pending, t), append(c.names, t.waiting.answer)
-		}
-	}
+	c.addAnswers()
 	if len(c.names) < 2 {
 		return 0
 	}
@@ -379,13 +422,25 @@ func (w *World) Close() {
 	for _, g := range w.pool.idle {
 		close(g)
 	}
-	w.pool.idle = nil
+	w.pool.idle, w.pool.closed = nil, true
 }
 
 // pool keeps goroutines for the next run: their stacks have grown.
 type pool struct {
-	mu   sync.Mutex
-	idle []chan func()
+	mu     sync.Mutex
+	idle   []chan func()
+	closed bool
+}
+
+// put keeps a goroutine, unless the world is closed.
+func (p *pool) put(g chan func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		close(g)
+		return
+	}
+	p.idle = append(p.idle, g)
 }
 
 // run calls f on another goroutine.
@@ -402,9 +457,7 @@ func (p *pool) run(f func()) {
 	go func() {
 		for f := range g {
 			f()
-			p.mu.Lock()
-			p.idle = append(p.idle, g)
-			p.mu.Unlock()
+			p.put(g)
 		}
 	}()
 }

@@ -170,13 +170,17 @@ func (c *Clock) fireNext() bool {
 	if len(c.timers) == 0 {
 		return false
 	}
-	tm := c.timers[0]
+	c.elapsed = c.timers[0].at
+	c.fire(c.timers[0])
+	return true
+}
+
+// fire fires a timer without the lock.
+func (c *Clock) fire(tm *timer) {
 	c.removeTimer(tm)
-	c.elapsed = tm.at
 	c.mu.Unlock()
 	defer c.mu.Lock()
 	tm.fire()
-	return true
 }
 
 func (c *Clock) failDeadlock() {

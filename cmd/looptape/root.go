@@ -46,7 +46,7 @@ input that cannot be read (1 if both apply).`,
 		}
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(demo.New(w), runs.NewRun(w), runs.NewCheck(w), runs.NewTrace(w), runs.NewScenario(w), serve.New(w), serve.NewRecord(w), serve.NewReplay(w), cassette.New(w), eval.New(w))
+	root.AddCommand(demo.New(w), runs.NewRun(w), runs.NewCheck(w), runs.NewTrace(w), runs.NewScenario(w), runs.NewExplore(w), serve.New(w), serve.NewRecord(w), serve.NewReplay(w), cassette.New(w), eval.New(w))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

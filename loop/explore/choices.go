@@ -163,3 +163,6 @@ func taken(points []point) (list []Choice) {
 
 // MayFault reports whether the bounds allow another fault.
 func (c *Choices) MayFault() bool { return c.faults < c.bounds.Faults }
+
+// Taken returns the choices of the run so far that are not option 0.
+func (c *Choices) Taken() []Choice { return taken(c.points) }

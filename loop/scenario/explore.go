@@ -22,19 +22,8 @@ func Program(s *fake.Script, adjust func(*loop.Config)) (func() explore.Program,
 		return nil, err
 	}
 	return func() explore.Program {
-		cfg, _ := validate(s, fake.Pos{})
-		x := &exploration{script: s, cfg: cfg, world: fake.NewWorld(s)}
-		for _, t := range s.Tools {
-			lt := loop.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
-			if !t.Client {
-				lt.Run = x.runTool
-			}
-			x.cfg.Tools = append(x.cfg.Tools, lt)
-		}
-		x.cfg.Deltas = true
-		if adjust != nil {
-			adjust(&x.cfg)
-		}
+		x := &exploration{script: s, adjust: adjust, world: fake.NewWorld(s)}
+		x.configure()
 		return x
 	}, nil
 }
@@ -42,11 +31,28 @@ func Program(s *fake.Script, adjust func(*loop.Config)) (func() explore.Program,
 // exploration is the runs of one program, one after another.
 type exploration struct {
 	script *fake.Script
+	adjust func(*loop.Config)
 	cfg    loop.Config
 	world  *fake.World
 
 	events []trace.Event // of the last run
 	buf    []byte
+}
+
+// configure makes the configuration of the next runs.
+func (x *exploration) configure() {
+	x.cfg, _ = validate(x.script, fake.Pos{}) // which has no error, as Program has checked
+	for _, t := range x.script.Tools {
+		lt := loop.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
+		if !t.Client {
+			lt.Run = x.runTool
+		}
+		x.cfg.Tools = append(x.cfg.Tools, lt)
+	}
+	x.cfg.Deltas = true
+	if x.adjust != nil {
+		x.adjust(&x.cfg)
+	}
 }
 
 func (x *exploration) runTool(ctx context.Context, c loop.Call) (loop.Output, error) {
@@ -61,6 +67,9 @@ func (x *exploration) Close() { x.world.Close() }
 func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	if len(x.cfg.Middleware) > 0 { // middleware may have a state that runs share, such as the variables of agents
+		x.configure()
+	}
 	clock := x.world.Begin(c, cancel)
 	cfg := x.cfg
 	cfg.Clock = clock
@@ -81,7 +90,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	run := agent.Start(ctx, in)
 	live := 0
 	if v := x.world.Go(func() {
-		x.consume(run, c, cancel)
+		x.consume(ctx, run, c, cancel)
 		live = clock.Live()
 		if err := clock.Drain(); err != nil {
 			report("INV-16", "goroutines do not end: %v", err)
@@ -109,7 +118,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 }
 
 // consume reads the events. After each one the run may be canceled, or the consumer may stop.
-func (x *exploration) consume(run *loop.Run, c *explore.Choices, cancel func()) {
+func (x *exploration) consume(ctx context.Context, run *loop.Run, c *explore.Choices, cancel func()) {
 	for ev, err := range run.Events() {
 		if err != nil {
 			return
@@ -118,7 +127,7 @@ func (x *exploration) consume(run *loop.Run, c *explore.Choices, cancel func()) 
 		switch {
 		case x.world.WillCancel():
 			choose = c.Order
-		case !c.MayFault():
+		case !c.MayFault() || ctx.Err() != nil:
 			continue
 		}
 		switch choose("after "+string(ev.Body.Kind()), subjectOf(ev), consumerFaults) {

@@ -1,0 +1,265 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/loop/scenario"
+)
+
+// NewExplore returns the command explore.
+func NewExplore(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "explore SCENARIO…",
+		Short: "Run a scenario in every order and with every fault, and check the invariants",
+		Long: `explore runs a scenario again and again, each time with other choices: in which
+order the answers of models and tools come, whether a model call or a tool fails
+and how, and when the run is canceled. It checks the invariants of each run. A run
+that violates one is reduced to the choices that it needs.
+
+A delay and a gate of the scenario take no time: their order is a choice. Each
+response can have each error at each point and each quirk that looptape knows, each
+tool call can fail, panic, hang or end its goroutine, and the run can be canceled
+after each event and while it waits.
+
+Without --seed, explore makes all runs with at most --faults faults, and with each
+order of answers. Orders that no event distinguishes are run once. With --seed, it
+makes --runs random runs, whose orders are drawn by priorities (PCT).
+
+--choice repeats a run: it takes the given choices, and no other fault, and prints
+the events of the run.
+
+Exit status: 0 if no run violates an invariant, 1 if one does or if a run differs
+when it is repeated, 2 if a file cannot be read or not all runs were made.`,
+		Example: "  looptape explore weather.yaml\n  looptape explore --faults 2 --runs 100000 weather.yaml\n  looptape explore --seed 7 --faults 3 --runs 20000 weather.yaml\n" +
+			"  looptape explore --choice 'tool call c1: panics' weather.yaml",
+		Args: cli.NeedFiles,
+	}
+	x := explorer{w: w}
+	f := c.Flags()
+	f.IntVar(&x.bounds.Faults, "faults", 1, "explore runs with at most `n` faults")
+	f.IntVar(&x.bounds.Preemptions, "preemptions", 0, "also let at most `n` goroutines or answers come earlier than the loop waits for them")
+	f.IntVar(&x.bounds.Runs, "runs", 0, "make at most `n` runs (default: all, or 1000 with --seed)")
+	f.Uint64Var(&x.seed, "seed", 0, "make random runs from this `number`")
+	f.IntVar(&x.depth, "depth", 3, "with --seed: the `number` of events whose order a fault may depend on")
+	f.IntVar(&x.only, "run", 0, "with --seed: make only run `n`")
+	f.StringArrayVar(&x.choices, "choice", nil, "repeat the run with this `choice`, as a report prints it; can be repeated")
+	x.format = cli.FormatFlag(c, "text", "json")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		x.random, x.c = f.Changed("seed"), c
+		if err := x.validate(f.Changed); err != nil {
+			return err
+		}
+		failed, incomplete := false, false
+		for _, name := range args {
+			bad, cut := x.file(name)
+			failed, incomplete = failed || bad, incomplete || cut
+		}
+		return cli.Result(failed, incomplete)
+	}
+	return c
+}
+
+// explorer explores scenario files.
+type explorer struct {
+	w       *cli.World
+	c       *cobra.Command
+	bounds  explore.Bounds
+	random  bool
+	seed    uint64
+	depth   int
+	only    int
+	choices []string
+	format  *string
+}
+
+func (x *explorer) validate(changed func(string) bool) error {
+	for _, v := range []struct {
+		name string
+		n    int
+	}{{"faults", x.bounds.Faults}, {"preemptions", x.bounds.Preemptions}, {"runs", x.bounds.Runs}, {"run", x.only}} {
+		if v.n < 0 {
+			return cli.UsageError(x.c, "--%s %d: want a number from 0", v.name, v.n)
+		}
+	}
+	if x.depth < 1 {
+		return cli.UsageError(x.c, "--depth %d: want a number from 1", x.depth)
+	}
+	for _, name := range []string{"depth", "run"} {
+		if changed(name) && !x.random {
+			return cli.UsageError(x.c, "--%s has an effect only with --seed", name)
+		}
+	}
+	for _, name := range []string{"faults", "preemptions", "runs", "seed"} {
+		if changed(name) && len(x.choices) > 0 {
+			return cli.UsageError(x.c, "--%s has no effect with --choice, which makes one run", name)
+		}
+	}
+	return nil
+}
+
+// explored is the output of --format json.
+type explored struct {
+	File        string            `json:"file"`
+	OK          bool              `json:"ok"`
+	Complete    bool              `json:"complete"` // all runs within the bounds were made
+	Faults      int               `json:"faults"`
+	Preemptions int               `json:"preemptions"`
+	Seed        *uint64           `json:"seed,omitempty"`
+	Runs        int               `json:"runs"`
+	Different   int               `json:"different"`
+	Orders      int               `json:"orders"` // different runs without a fault
+	Set         string            `json:"set"`    // identifies the set of different runs
+	Chance      float64           `json:"chance,omitempty"`
+	Failures    []exploredFailure `json:"failures"`
+	Unstable    []string          `json:"unstable,omitempty"`
+	Unused      []string          `json:"unused,omitempty"` // choices that the run did not have
+	Trace       string            `json:"trace,omitempty"`
+	Error       string            `json:"error,omitempty"`
+}
+
+type exploredFailure struct {
+	violation
+	Hint    string   `json:"hint"`
+	Found   int      `json:"found"` // the number of the run
+	Count   int      `json:"count"` // of runs
+	Choices []string `json:"choices"`
+	Minimal bool     `json:"minimal"`
+	Without string   `json:"without,omitempty"` // the choice without which the run passes
+	Trace   string   `json:"trace"`
+	Passing string   `json:"passing,omitempty"`
+}
+
+var exploreJSON = cli.NewJSON[explored]("explore", 1, "explore --format json, one object for each scenario")
+
+// file explores a scenario. bad reports a failure, and cut that the exploration is not complete.
+func (x *explorer) file(name string) (bad, cut bool) {
+	out := explored{File: name, Faults: x.bounds.Faults, Preemptions: x.bounds.Preemptions, Failures: []exploredFailure{}}
+	fail := func(err error) (bad, cut bool) {
+		if out.Error = err.Error(); *x.format == "json" {
+			x.w.JSON(exploreJSON.Of(out))
+		} else {
+			x.w.PrintError(err)
+		}
+		return false, true
+	}
+	_, f, err := x.w.ReadScenario(name)
+	if err != nil {
+		return fail(err)
+	}
+	start, err := scenario.Program(f.Script, nil)
+	if err != nil {
+		return fail(err)
+	}
+	if len(x.choices) > 0 {
+		return x.replay(&out, start(), fail)
+	}
+	var r *explore.Result
+	if x.random {
+		out.Seed = &x.seed
+		r = explore.Random(start, explore.RandomOptions{Seed: x.seed, Bounds: x.bounds, Depth: x.depth, Only: x.only})
+		out.Chance = r.Random.Chance()
+	} else {
+		r = explore.Exhaust(start, x.bounds)
+	}
+	out.take(r)
+	if *x.format == "json" {
+		x.w.JSON(exploreJSON.Of(out))
+	} else {
+		x.print(&out, r)
+	}
+	return !out.OK, !x.random && !r.Complete
+}
+
+func (o *explored) take(r *explore.Result) {
+	o.Complete, o.Runs, o.Different, o.Orders, o.Set, o.Unstable = r.Complete, r.Runs, r.Traces, r.Orders, r.Hash, r.Unstable
+	for _, f := range r.Failures {
+		e := exploredFailure{
+			violation: violation{Invariant: f.Invariant, Level: "error", Run: f.Violation.Run, Event: f.Event, Message: f.Message},
+			Hint:      f.Hint, Found: f.Run, Count: f.Count, Minimal: f.Minimal, Trace: f.Text, Passing: f.Neighbor, Choices: choiceTexts(f.Choices),
+		}
+		if f.Flipped != nil {
+			e.Without = f.Flipped.String()
+		}
+		o.Failures = append(o.Failures, e)
+	}
+	o.OK = len(r.Failures) == 0 && len(r.Unstable) == 0
+}
+
+func choiceTexts(list []explore.Choice) []string {
+	texts := []string{}
+	for _, c := range list {
+		texts = append(texts, c.String())
+	}
+	return texts
+}
+
+// print prints the result for people.
+func (x *explorer) print(out *explored, r *explore.Result) {
+	w := x.w
+	word := "ok      "
+	if !out.OK {
+		word = "FAIL    "
+	}
+	w.Printf("%s %s: %s\n", word, out.File, r.Summary())
+	for _, f := range r.Failures {
+		w.Printf("\n%s\n", f.Error())
+		w.Printf("To repeat this run: %s\n", repeatCommand(out.File, f.Choices))
+	}
+	for _, u := range out.Unstable {
+		w.Printf("\nunstable: %s\n", u)
+	}
+	if !x.random && !r.Complete {
+		w.Warn("%s: the number of runs reached --runs %d: not all orders and faults were explored", out.File, x.bounds.Runs)
+	}
+}
+
+// repeatCommand is the command that repeats a run.
+func repeatCommand(file string, list []explore.Choice) string {
+	var b strings.Builder
+	b.WriteString("looptape explore")
+	for _, c := range list {
+		fmt.Fprintf(&b, " --choice '%s'", strings.ReplaceAll(c.String(), "'", `'\''`))
+	}
+	if len(list) == 0 {
+		b.WriteString(" --faults 0 --runs 1")
+	}
+	return b.String() + " " + file
+}
+
+// replay repeats the run with the given choices.
+func (x *explorer) replay(out *explored, p explore.Program, fail func(error) (bool, bool)) (bad, cut bool) {
+	defer p.Close()
+	var list []explore.Choice
+	var errs []error
+	for _, s := range x.choices {
+		c, err := explore.ParseChoice(s)
+		list, errs = append(list, c), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fail(err)
+	}
+	o, unused := explore.Replay(p, list)
+	out.Runs, out.Trace, out.Unused = 1, o.Text(), choiceTexts(unused)
+	for _, v := range o.Violations {
+		out.Failures = append(out.Failures, exploredFailure{violation: violation{Invariant: v.Invariant, Level: "error", Run: v.Run, Event: v.Event, Message: v.Message}, Hint: v.Hint, Choices: choiceTexts(list)})
+	}
+	out.OK = len(out.Failures) == 0 && len(unused) == 0
+	if *x.format == "json" {
+		x.w.JSON(exploreJSON.Of(*out))
+		return len(out.Failures) > 0, len(unused) > 0
+	}
+	x.w.Printf("%s", out.Trace)
+	for _, v := range o.Violations {
+		x.w.Printf("%s\n%s\n", v, v.Hint)
+	}
+	for _, c := range unused {
+		x.w.Warn("%s: the run has no such choice: %q", out.File, c)
+	}
+	return len(out.Failures) > 0, len(unused) > 0
+}

@@ -1,0 +1,228 @@
+package scenario_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/loop/scenario"
+)
+
+// parallelScript is a script with steps of parallel calls.
+func parallelScript(steps, calls int) *fake.Script {
+	s := &fake.Script{File: "script", Input: []llm.Message{llm.User("go")}, Tools: []fake.Tool{{Name: "t", Behavior: fake.Behavior{Text: "fine"}}}}
+	var list []fake.Response
+	for i := range steps {
+		var r fake.Response
+		for j := range calls {
+			r.Calls = append(r.Calls, fake.Call{ID: fmt.Sprintf("c%d%d", i+1, j+1), Name: "t", Arguments: fmt.Sprintf(`{"n":%d}`, i*calls+j)})
+		}
+		list = append(list, r)
+	}
+	s.Models = []fake.ModelScript{{Name: "main", Responses: append(list, fake.Response{Text: "done"})}}
+	return s
+}
+
+// programs returns the programs of a script, and the digests of all their runs so far with the choices of one.
+func programs(t testing.TB, s *fake.Script, adjust func(*loop.Config)) (start func() explore.Program, digests func() map[uint64]string) {
+	t.Helper()
+	inner, err := scenario.Program(s, adjust)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	seen := map[uint64]string{}
+	start = func() explore.Program { return &recording{inner(), &mu, seen} }
+	return start, func() map[uint64]string { return maps.Clone(seen) }
+}
+
+type recording struct {
+	explore.Program
+	mu   *sync.Mutex
+	seen map[uint64]string // the choices by digest
+}
+
+func (r *recording) Run(c *explore.Choices) explore.Outcome {
+	o := r.Program.Run(c)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.seen[o.Digest]; !ok {
+		r.seen[o.Digest] = fmt.Sprint(c.Taken())
+	}
+	return o
+}
+
+// TestExploreOrders: a step of n calls has n! orders, and each is run once.
+func TestExploreOrders(t *testing.T) {
+	for _, tt := range []struct{ steps, calls, concurrency, want int }{
+		{1, 1, -1, 1}, {3, 1, -1, 1}, {1, 2, -1, 2}, {1, 3, -1, 6}, {1, 4, -1, 24}, {2, 3, -1, 36}, {1, 4, 1, 1}, {1, 3, 2, 4},
+	} {
+		start, _ := programs(t, parallelScript(tt.steps, tt.calls), func(c *loop.Config) { c.Concurrency = tt.concurrency })
+		r := explore.Exhaust(start, explore.Bounds{})
+		if r.Runs != tt.want || r.Traces != tt.want || r.Orders != tt.want || !r.Complete || len(r.Failures)+len(r.Unstable) > 0 {
+			t.Errorf("%+v: %s", tt, r.Summary())
+		}
+	}
+}
+
+// TestReduction: runs in which goroutines and answers come in any order, at any point, show nothing that the
+// reduced exploration does not show, also with a fault or a cancel. LOOPTAPE_SOAK allows more preemptions.
+func TestReduction(t *testing.T) {
+	for _, tt := range []struct {
+		steps, calls, concurrency, preemptions int
+		grace, timeout                         time.Duration
+	}{
+		{1, 2, -1, 99, 0, 0}, {1, 2, -1, 2, time.Second, 0}, {1, 2, -1, 2, 0, time.Second}, {2, 2, -1, 1, 0, 0}, {1, 3, 2, 1, 0, 0}, {1, 3, -1, 1, 0, 0},
+	} {
+		if n, err := strconv.Atoi(os.Getenv("LOOPTAPE_PREEMPTIONS")); err == nil {
+			tt.preemptions = n
+		} else if testing.Short() {
+			tt.preemptions = min(tt.preemptions, 1)
+		}
+		start, digests := programs(t, parallelScript(tt.steps, tt.calls), func(c *loop.Config) {
+			c.Concurrency, c.Grace, c.ToolTimeout = tt.concurrency, tt.grace, tt.timeout
+		})
+		reduced := explore.Exhaust(start, explore.Bounds{Faults: 1})
+		set := digests()
+		all := explore.Exhaust(start, explore.Bounds{Faults: 1, Preemptions: tt.preemptions})
+		outside := 0
+		for d, choices := range digests() {
+			if _, ok := set[d]; !ok {
+				outside++
+				t.Log(choices)
+			}
+		}
+		t.Logf("%+v: %d runs instead of %d, %d different", tt, reduced.Runs, all.Runs, all.Traces)
+		if outside > 0 || reduced.Traces != all.Traces || reduced.Hash != all.Hash {
+			t.Errorf("%+v: %d runs are outside the reduced set:\n%s\n%s", tt, outside, reduced.Summary(), all.Summary())
+		}
+		for _, r := range []*explore.Result{reduced, all} {
+			for _, f := range r.Failures {
+				t.Error(f)
+			}
+			if len(r.Unstable) > 0 {
+				t.Error(r.Unstable[0])
+			}
+		}
+	}
+}
+
+// TestExploreSameEverywhere: an exploration does not depend on the number of processors.
+func TestExploreSameEverywhere(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var first *explore.Result
+	for _, n := range []int{1, 2, 4, 7} {
+		runtime.GOMAXPROCS(n)
+		start, _ := programs(t, parallelScript(1, 3), nil)
+		r := explore.Exhaust(start, explore.Bounds{Faults: 1})
+		if first == nil {
+			first = r
+		}
+		if r.Hash != first.Hash || r.Runs != first.Runs || r.Traces != first.Traces {
+			t.Errorf("with %d processors: %s\nwith 1: %s", n, r.Summary(), first.Summary())
+		}
+	}
+}
+
+// TestExploreScenarios explores the scenarios of the project: no run violates an invariant.
+func TestExploreScenarios(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/*/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, limit := 0, 60
+	if n, err := strconv.Atoi(os.Getenv("LOOPTAPE_RUNS")); err == nil {
+		limit = n
+	}
+	for _, name := range files {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := scenario.Parse(name, src)
+		if err != nil {
+			continue // an archive of another kind
+		}
+		start, _ := programs(t, f.Script, nil)
+		r := explore.Exhaust(start, explore.Bounds{Faults: 1, Runs: limit})
+		runs += r.Runs
+		for _, f := range r.Failures {
+			t.Errorf("%s: %v", name, f)
+		}
+		for _, u := range r.Unstable {
+			t.Errorf("%s: %s", name, u)
+		}
+	}
+	if t.Logf("%d runs", runs); runs < 10_000 {
+		t.Errorf("%d runs, want more", runs)
+	}
+}
+
+// TestExploreFaults: each kind of fault is among the choices, and has the effect that it names.
+func TestExploreFaults(t *testing.T) {
+	start, _ := programs(t, parallelScript(1, 2), func(c *loop.Config) { c.ToolTimeout, c.MaxSteps = time.Minute, 3 })
+	p := start()
+	defer p.Close()
+	for _, tt := range []struct{ choices, want string }{
+		{"", "run.end         r1  end_turn"},
+		{"tool call c11: fails", `tool.end        0   c11 error "the tool failed" error`},
+		{"tool call c11: panics", "tool.end        0   c11 panic"},
+		{"tool call c11: ends its goroutine", "tool.end        0   c11 panic"},
+		{"tool call c11: hangs until its context ends", "tool.end        0   @1m0s c11 timeout"},
+		{"tool call c11: returns after an hour, whatever its context does", "tool.end        0   @1h0m0s c11"},
+		{"before the answer c11: time passes up to the next timer", "tool.end        0   @1m0s c11 timeout"},
+		{"before the answer c11: the run is canceled", "cancelled       0   cancel"},
+		{"before the answer c11: the run is canceled; after the cancel, the answer c12: comes all the same", `tool.end        0   c12 ok "fine"`},
+		{"after tool.start c11: the run is canceled", `tool.skip       0   c12 t cancelled`},
+		{"after tool.end c11: the consumer stops", "the iteration over the run's events was stopped"},
+		{"goroutine 1: starts only after the run is canceled; before the answer c12: the run is canceled", `c11 cancelled "not run: the run was cancelled before the tool was entered"`},
+		{"next answer 2: c12", "tool.end        0   c12 ok \"fine\"\ntool.end        0   c11"},
+		{"model call 1: fails before the first event: status 429", `model.error     0   api "fake: status 429: rate limit" status=429`},
+		{"model call 1: fails after event 3: a reset connection", `model.error     0   `},
+		{"model call 1: finishes with stop", `c12 t {"n":1}; finish_reason=stop`},
+		{"model call 1: call 2 has an empty id", "tool.start      0   loop_call_1"},
+		{"model call 1: call 2 has the id of call 1", "tool.start      0   loop_call_1"},
+		{"model call 1: call 2 calls an unknown tool", "tool.skip       0   c12 unknown_tool unknown_tool"},
+		{"model call 1: call 2 has arguments that are cut", "tool.skip       0   c12 t truncated"},
+		{"model call 1: is empty", "run.end         r1  end_turn"},
+		{"model call 1: stalls before its end", "model.error     0"},
+		{"model call 1: comes in chunks of one byte", "run.end         r1  end_turn"},
+	} {
+		var list []explore.Choice
+		for s := range strings.SplitSeq(tt.choices, "; ") {
+			if c, err := explore.ParseChoice(s); err == nil {
+				list = append(list, c)
+			}
+		}
+		o, unused := explore.Replay(p, list)
+		if text := o.Text(); !strings.Contains(text, tt.want) || len(unused)+len(o.Violations) > 0 {
+			t.Errorf("%q: unused %v, violations %v; want a run with %q:\n%s", tt.choices, unused, o.Violations, tt.want, text)
+		}
+	}
+}
+
+// BenchmarkExplore makes checked runs of three steps of four calls.
+func BenchmarkExplore(b *testing.B) {
+	for _, faults := range []int{0, 1} {
+		b.Run(fmt.Sprintf("faults=%d", faults), func(b *testing.B) {
+			start, err := scenario.Program(parallelScript(3, 4), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			explore.Exhaust(start, explore.Bounds{Faults: faults, Runs: b.N})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+		})
+	}
+}
