@@ -72,7 +72,7 @@ func (v *variants) add(name string, r Response) {
 // addFailures adds a failure of each class before the first event, and after each event.
 func (v *variants) addFailures(r Response) {
 	for _, f := range failures {
-		v.add("fails before the first event: "+f.name, Response{Error: &f.Failure})
+		v.add("fails before the first event with "+f.name, Response{Error: &f.Failure})
 	}
 	r.Error = &Failure{}
 	n := len(r.StreamingEvents())
@@ -83,7 +83,7 @@ func (v *variants) addFailures(r Response) {
 				fail.After = 0 // all of them
 			}
 			r.Error = &fail
-			v.add("fails after event "+strconv.Itoa(i+1)+": "+f.name, r)
+			v.add("fails after event "+strconv.Itoa(i+1)+" with "+f.name, r)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func numbered(label string, n int) string {
 type Choice struct {
 	// At is the point of the run, such as "tool call c1" or "next answer #2".
 	At string
-	// Option is what was chosen there.
+	// Option is what was chosen there. It does not contain ": ".
 	Option string
 }
 

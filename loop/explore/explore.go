@@ -347,9 +347,6 @@ const unlimited = 1 << 30
 // ParseChoice reads "AT: OPTION", as [Choice.String] writes it.
 func ParseChoice(s string) (Choice, error) {
 	i := strings.LastIndex(s, ": ")
-	if j := strings.Index(s, ": "); j > 0 {
-		i = j
-	}
 	if i <= 0 || i+2 == len(s) {
 		return Choice{}, fmt.Errorf("choice %q: want POINT: OPTION, such as %q", s, "tool call c1: fails")
 	}

@@ -158,7 +158,7 @@ func TestPCT(t *testing.T) {
 
 // TestParseChoice reads what String writes.
 func TestParseChoice(t *testing.T) {
-	for _, c := range []explore.Choice{{"tool call c1", "fails"}, {"next answer 2 #3", "c1"}, {"model call 1", "fails after event 3: status 500"}} {
+	for _, c := range []explore.Choice{{"tool call c1", "fails"}, {`tool call a {"n": 4} #3`, "fails"}, {"model call 1", "fails after event 3 with status 500"}} {
 		got, err := explore.ParseChoice(c.String())
 		if err != nil || got != c {
 			t.Errorf("%q: %+v, %v", c, got, err)
