@@ -289,15 +289,20 @@ var table = []packageRule{
 		packages: []string{"llm", "loop", "loop/history", "loop/layers", "loop/middleware"},
 	},
 	{
+		name: "loop/explore", does: "choices of a run, drivers, shrinking",
+		not:      "what a loop does",
+		packages: []string{"trace/check"},
+	},
+	{
 		name: "loop/looptest", does: "contract suite for any loop in Go",
 		not:      "options of one loop",
-		packages: []string{"internal/bubble", "internal/jsonval", "llm", "trace", "trace/check", "fake", "fake/wire", "providers/..."},
+		packages: []string{"internal/bubble", "internal/jsonval", "llm", "loop/explore", "trace", "trace/check", "fake", "fake/wire", "providers/..."},
 		modules:  []string{goCmp},
 	},
 	{
 		name: "loop/scenario", does: "a scenario file becomes a run, and a recorded run becomes a scenario file",
 		not:      "checking, scoring",
-		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "internal/visible", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "internal/visible", "llm", "trace", "trace/check", "loop", "loop/explore", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"},
 		modules:  []string{yaml, "golang.org/x/tools/txtar"},
 	},
 	{

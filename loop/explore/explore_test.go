@@ -65,7 +65,7 @@ func TestExhaust(t *testing.T) {
 // TestExhaustRuns stops at the number of runs, and says so.
 func TestExhaustRuns(t *testing.T) {
 	r := explore.Exhaust(toy(strings.Split("abcd", ""), never), explore.Bounds{Faults: 1, Runs: 50})
-	if r.Runs != 50 || r.Complete || !strings.Contains(r.Summary(), "not all runs") {
+	if r.Runs != 50 || r.Complete || !strings.Contains(r.Summary(), "50 runs, 50 different: not all runs with at most 1 fault and 0 preemptions") {
 		t.Errorf("got %s, complete %v; want 50 runs, not complete", r.Summary(), r.Complete)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync"
 )
 
@@ -116,14 +115,15 @@ func (g *Guarantee) Runs(probability float64) int {
 
 // priorities draws choices.
 type priorities struct {
-	depth, tasks, orders, faultPoints int
+	depth, tasks, orders int
+	faults               int // options of all fault points
 
 	random   *rand.Rand
 	priority map[string]float64
 	changes  []int // order points at which the highest priority becomes the lowest
-	faultAt  []int // fault points that have a fault
+	faultAt  []int // the faults of the run, by their number among all options of fault points
 	order    int   // order points that were
-	fault    int   // fault points that were
+	fault    int   // options of the fault points that were
 }
 
 // measure takes the numbers of tasks and points from a run.
@@ -131,7 +131,7 @@ func (p *priorities) measure(points []point) {
 	names := map[string]bool{}
 	for i := range points {
 		if points[i].kind == fault {
-			p.faultPoints++
+			p.faults += points[i].n - 1
 			continue
 		}
 		p.orders++
@@ -148,16 +148,19 @@ func (p priorities) begin(random *rand.Rand, faults int) *priorities {
 		p.changes = append(p.changes, random.IntN(max(p.orders, 1)))
 	}
 	for range random.IntN(faults + 1) {
-		p.faultAt = append(p.faultAt, random.IntN(max(p.faultPoints, 1)))
+		p.faultAt = append(p.faultAt, random.IntN(max(p.faults, 1)))
 	}
 	return &p
 }
 
 func (p *priorities) pick(pt *point, options []string) int {
 	if pt.kind == fault {
-		p.fault++
-		if slices.Contains(p.faultAt, p.fault-1) {
-			return 1 + p.random.IntN(len(options)-1)
+		first := p.fault
+		p.fault += len(options) - 1
+		for _, at := range p.faultAt {
+			if at >= first && at < p.fault {
+				return 1 + at - first
+			}
 		}
 		return 0
 	}

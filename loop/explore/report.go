@@ -7,16 +7,23 @@ import (
 
 // Summary is one line about what was explored.
 func (r *Result) Summary() string {
-	what := "all runs"
-	if !r.Complete {
-		what = "not all runs"
+	limits := fmt.Sprintf("with at most %s and %s", count(r.Bounds.Faults, "fault"), count(r.Bounds.Preemptions, "preemption"))
+	what := "not all runs " + limits
+	switch g := r.Random; {
+	case g != nil:
+		what = fmt.Sprintf("random runs %s; of %s and %s, a run shows a fault that needs %s in one order with a probability of at least %.2g, and %s with 99.9 %%",
+			limits, count(g.Tasks, "task"), count(g.Points, "point"), count(g.Depth, "event"), g.Chance(), count(g.Runs(.999), "run"))
+	case r.Complete:
+		what = fmt.Sprintf("all of %s, %s", count(r.Orders, "order"), limits)
 	}
-	if g := r.Random; g != nil {
-		return fmt.Sprintf("explored %d random runs with at most %d faults and %d preemptions: %d different; with %d tasks and %d points, a run finds a bug of depth %d with a probability of at least %.2g, and %d runs find it with 99.9 %%; set %s",
-			r.Runs, r.Bounds.Faults, r.Bounds.Preemptions, r.Traces, g.Tasks, g.Points, g.Depth, g.Chance(), g.Runs(.999), r.Hash)
+	return fmt.Sprintf("%s, %d different: %s; set %s", count(r.Runs, "run"), r.Traces, what, r.Hash)
+}
+
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
 	}
-	return fmt.Sprintf("explored %s with at most %d faults and %d preemptions: %d runs, %d of them different, %d without a fault; set %s",
-		what, r.Bounds.Faults, r.Bounds.Preemptions, r.Runs, r.Traces, r.Orders, r.Hash)
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // Error describes the failure for people.
