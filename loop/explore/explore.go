@@ -108,9 +108,6 @@ type Failure struct {
 	Neighbor string
 }
 
-// checked is the number of first runs that are made twice.
-const checked = 100
-
 // Exhaust makes all runs within the bounds, on all processors. start makes a program for each.
 func Exhaust(start func() Program, b Bounds) *Result {
 	e := &search{start: start, bounds: b}

@@ -21,9 +21,9 @@ type RandomOptions struct {
 }
 
 // Random makes runs whose order is drawn by priorities: each goroutine or answer gets a random priority, the highest
-// one goes on, and at Depth-1 random points the highest one becomes the lowest. This is PCT (Burckhardt, Kothari,
+// one is next, and at Depth-1 random points the highest one becomes the lowest. This is PCT (Burckhardt, Kothari,
 // Musuvathi and Nagarakatte, A randomized scheduler with probabilistic guarantees of finding bugs, ASPLOS 2010).
-// Faults come at random points: as many as a number drawn from 0 to Bounds.Faults.
+// Faults come at random points. Their number is drawn from 0 to Bounds.Faults.
 func Random(start func() Program, o RandomOptions) *Result {
 	if o.Runs == 0 {
 		o.Runs = 1000

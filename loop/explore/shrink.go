@@ -20,7 +20,6 @@ type shrinker struct {
 	invariant string
 	runs      int
 	list      []Choice
-	points    []point // of the last failing run
 	options   map[string][]string
 }
 

@@ -191,11 +191,10 @@ func (r *exploredRun) drive(ended, changed <-chan struct{}) {
 		default:
 		}
 		pending := r.world.Pending()
-		if len(pending) > 0 && !r.next(pending) {
-			continue
-		}
 		if len(pending) > 0 {
+			r.next(pending)
 			drain(changed)
+			continue
 		}
 		select {
 		case <-ended:
@@ -221,15 +220,15 @@ func drain(ch <-chan struct{}) {
 	}
 }
 
-// next lets an answer come, or cancels the run. It reports whether time passes instead.
-func (r *exploredRun) next(pending []*fake.Pending) (timePasses bool) {
+// next lets an answer come, or cancels the run.
+func (r *exploredRun) next(pending []*fake.Pending) {
 	options := []string{"", "the run is canceled"}
 	if r.ctx.Err() == nil {
 		if r.c.Fault("before the answer", names(pending)[0], options) == 1 {
 			r.log("the run is canceled")
 			r.canceled = true
 			r.cancel()
-			return false
+			return
 		}
 	}
 	i := 0
@@ -249,7 +248,6 @@ func (r *exploredRun) next(pending []*fake.Pending) (timePasses bool) {
 	}
 	r.log("%s", strings.TrimSuffix(p.At+" "+p.Name+": "+p.Faults[fault], ": "))
 	r.world.Deliver(p, fault, late)
-	return false
 }
 
 func names(pending []*fake.Pending) (list []string) {

@@ -33,7 +33,7 @@ func kernel(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 	return out, err
 }
 
-// plainLoop is a loop as many write it: one tool after another, and no thought of faults.
+// plainLoop is a usual simple loop: one tool after another, without regard to faults.
 func plainLoop(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 	messages, n := in.Messages, len(in.Messages)
 	for {

@@ -2,8 +2,8 @@ package runs
 
 import (
 	"errors"
-	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -224,12 +224,22 @@ func repeatCommand(file string, list []explore.Choice) string {
 	var b strings.Builder
 	b.WriteString("looptape explore")
 	for _, c := range list {
-		fmt.Fprintf(&b, " --choice '%s'", strings.ReplaceAll(c.String(), "'", `'\''`))
+		b.WriteString(" --choice " + quoted(c.String()))
 	}
 	if len(list) == 0 {
 		b.WriteString(" --faults 0 --runs 1")
 	}
-	return b.String() + " " + file
+	return b.String() + " " + quoted(file)
+}
+
+// quoted quotes an argument for a shell, if it needs that.
+func quoted(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("./_-,", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // replay repeats the run with the given choices.
