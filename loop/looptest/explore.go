@@ -7,10 +7,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,7 +94,7 @@ func (x *exploration) program() explore.Program {
 	return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
 		r := &exploredRun{exploration: x, world: world, c: c}
 		if !bubble.Run(x.t, r.run) && len(r.found) == 0 {
-			r.report("INV-16", "the run returned, but a goroutine cannot end")
+			r.add("INV-16", "the run returned, but a goroutine cannot end")
 		}
 		return explore.Outcome{Digest: r.digest(), Violations: r.found, Text: func() string { return strings.Join(r.text, "\n") + "\n" }}
 	})
@@ -105,6 +107,10 @@ type exploredRun struct {
 	c      *explore.Choices
 	ctx    context.Context
 	cancel context.CancelFunc
+
+	checked atomic.Bool
+	free    context.Context // ends when the run has been checked
+	extra   atomic.Int64    // calls of models and tools after that
 
 	mu         sync.Mutex
 	found      []check.Violation
@@ -129,7 +135,14 @@ type sent struct {
 	json     []byte
 }
 
+// report reports a violation, unless the run has been checked.
 func (r *exploredRun) report(id, format string, args ...any) {
+	if !r.checked.Load() {
+		r.add(id, format, args...)
+	}
+}
+
+func (r *exploredRun) add(id, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.ContainsFunc(r.found, func(v check.Violation) bool { return v.Invariant == id }) {
@@ -140,13 +153,18 @@ func (r *exploredRun) report(id, format string, args ...any) {
 func (r *exploredRun) log(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.text = append(r.text, fmt.Sprintf(format, args...))
+	if !r.checked.Load() {
+		r.text = append(r.text, fmt.Sprintf(format, args...))
+	}
 }
 
 // run runs the loop in this bubble, and lets its answers come.
 func (r *exploredRun) run(t *testing.T) {
 	r.ctx, r.cancel = context.WithCancel(t.Context())
 	defer r.cancel()
+	var release func()
+	r.free, release = context.WithCancel(t.Context())
+	defer release()
 	changed := r.world.BeginAnswers(r.panics)
 	r.returned = map[entry]string{}
 	input := clone(slices.Concat(r.script.History, r.script.Input))
@@ -160,14 +178,16 @@ func (r *exploredRun) run(t *testing.T) {
 			}
 		}()
 		out, err := r.loop.Run(r.ctx, &Input{Model: llm.ModelFunc(r.stream), Tools: r.tools(), Messages: input})
-		r.result, r.err, r.done = out, err, true
+		if !r.checked.Load() {
+			r.result, r.err, r.done = out, err, true
+		}
 	}()
 	r.drive(ended, changed)
 	if r.ctx.Err() == nil && !r.done && len(r.found) == 0 {
 		r.report("INV-23", "the loop ended its goroutine without returning")
 	}
 	r.log("the run ends")
-	if n := r.inFlight; n > 0 {
+	if n := r.running(); n > 0 {
 		r.report("INV-16", "the run returned while %d of its tools were running", n)
 	}
 	r.cancel()
@@ -177,6 +197,42 @@ func (r *exploredRun) run(t *testing.T) {
 	}
 	if r.done {
 		r.check()
+	}
+	r.checked.Store(true)
+	release()
+	r.deliverAll(changed)
+	if r.running() > 0 {
+		time.Sleep(2 * time.Hour) //nolint:forbidigo // virtual: it is a bubble's
+		r.deliverAll(changed)
+	}
+}
+
+// running returns the number of tools that are running.
+func (r *exploredRun) running() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.inFlight
+}
+
+// over reports whether the run has been checked, so that goroutines that still run must end. It ends a goroutine
+// that calls models or tools repeatedly.
+func (r *exploredRun) over() bool {
+	if !r.checked.Load() {
+		return false
+	}
+	if r.extra.Add(1) > maxModelCalls {
+		runtime.Goexit()
+	}
+	return true
+}
+
+// untilOver returns a context that also ends when the run has been checked.
+func (r *exploredRun) untilOver(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(r.free, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
 	}
 }
 
@@ -268,6 +324,12 @@ func (r *exploredRun) deliverAll(changed <-chan struct{}) {
 func (r *exploredRun) stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		n := r.begin(req)
+		if r.over() {
+			yield(nil, errReleased)
+			return
+		}
+		ctx, stop := r.untilOver(ctx)
+		defer stop()
 		var acc llm.Accumulator
 		for ev, err := range r.world.Stream(ctx, req) {
 			if err != nil {
@@ -289,8 +351,11 @@ func (r *exploredRun) stream(ctx context.Context, req *llm.Request) iter.Seq2[ll
 	}
 }
 
-// begin records a request and returns its number.
+// begin records a request and returns its number. It returns only after the run if there are too many.
 func (r *exploredRun) begin(req *llm.Request) int {
+	if r.checked.Load() {
+		return 0
+	}
 	if r.ctx.Err() != nil {
 		r.report("INV-17", "the loop calls the model after the run was canceled")
 	}
@@ -303,6 +368,7 @@ func (r *exploredRun) begin(req *llm.Request) int {
 	if n >= maxModelCalls {
 		r.report("INV-26", "the run does not end; it made %d model calls", maxModelCalls)
 		r.cancel()
+		<-r.free.Done()
 	}
 	return n
 }
@@ -321,6 +387,11 @@ func (r *exploredRun) tools() (list []Tool) {
 }
 
 func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, error) {
+	if r.over() {
+		return "", errReleased
+	}
+	ctx, stop := r.untilOver(ctx)
+	defer stop()
 	e := entry{name, args}
 	if r.ctx.Err() != nil {
 		r.report("INV-17", "the tool %s starts after the run was canceled", name)

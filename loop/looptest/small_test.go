@@ -1,0 +1,179 @@
+package looptest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/loop/looptest"
+)
+
+// small is a small loop that is correct. Each known bug replaces one of its functions.
+type small struct {
+	steps  func(c *smallRun) error                                                  // has the conversation
+	call   func(c *smallRun) (*llm.Response, error)                                 // calls the model
+	accept func(c *smallRun, resp *llm.Response) []llm.ToolCall                     // appends a response and returns its calls
+	batch  func(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error)        // runs the calls of a response
+	tool   func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult // runs one call
+}
+
+func newSmall() *small {
+	return &small{steps: steps, call: call, accept: accept, batch: batch, tool: tool}
+}
+
+// smallRun is one run of a small loop.
+type smallRun struct {
+	*small
+	ctx     context.Context
+	in      *looptest.Input
+	history []llm.Message
+	usage   llm.Usage
+	ids     map[string]bool
+	queue   chan llm.ToolResult // for loops with one queue in all steps
+}
+
+func (s *small) Run(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+	c := &smallRun{small: s, ctx: ctx, in: in, history: slices.Clone(in.Messages), ids: map[string]bool{}, queue: make(chan llm.ToolResult, 100)}
+	err := c.steps(c)
+	return &looptest.Result{Messages: c.history[len(in.Messages):], Usage: &c.usage}, err
+}
+
+func steps(c *smallRun) error {
+	for {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		resp, err := c.call(c)
+		if err != nil {
+			return err
+		}
+		calls := c.accept(c, resp)
+		if len(calls) == 0 {
+			return nil
+		}
+		results, err := c.batch(c, calls)
+		if len(results) > 0 {
+			c.history = append(c.history, llm.ToolResults(results...))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func call(c *smallRun) (*llm.Response, error) {
+	resp, err := llm.Collect(c.in.Model.Stream(c.ctx, &llm.Request{Messages: slices.Clone(c.history)}))
+	c.usage = c.usage.Add(resp.Usage)
+	return resp, err
+}
+
+// accept gives calls unique ids, and a name to those without one.
+func accept(c *smallRun, resp *llm.Response) []llm.ToolCall {
+	m := resp.Message()
+	for i, p := range m.Parts {
+		call, ok := p.(llm.ToolCall)
+		if !ok {
+			continue
+		}
+		for n := 1; call.ID == "" || c.ids[call.ID]; n++ {
+			call.ID = fmt.Sprintf("call_%d_%d", len(c.ids), n)
+		}
+		if call.Name == "" {
+			call.Name = "unnamed"
+		}
+		c.ids[call.ID] = true
+		m.Parts[i] = call
+	}
+	if len(m.Parts) > 0 {
+		c.history = append(c.history, m)
+	}
+	return m.Calls()
+}
+
+// batch runs calls concurrently and returns their results in the order of the calls.
+func batch(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) {
+	results := make([]llm.ToolResult, len(calls))
+	var wg sync.WaitGroup
+	for i, call := range calls {
+		results[i] = failed(call, "the tool ended its goroutine")
+		wg.Go(func() { results[i] = c.tool(c.ctx, c, call) })
+	}
+	wg.Wait()
+	return results, nil
+}
+
+func tool(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+	if ctx.Err() != nil {
+		return failed(call, "not run: the run was canceled")
+	}
+	if call.Arguments == "" {
+		call.Arguments = "{}"
+	}
+	i := slices.IndexFunc(c.in.Tools, func(t looptest.Tool) bool { return t.Name == call.Name })
+	if i < 0 || json.Unmarshal([]byte(call.Arguments), &map[string]any{}) != nil {
+		return failed(call, "not run: unknown tool or invalid arguments")
+	}
+	return run(ctx, c.in.Tools[i], call)
+}
+
+// run runs a call of a tool.
+func run(ctx context.Context, t looptest.Tool, call llm.ToolCall) (r llm.ToolResult) {
+	defer func() {
+		if v := recover(); v != nil {
+			r = failed(call, fmt.Sprint(v))
+		}
+	}()
+	text, err := t.Run(ctx, call.Arguments)
+	if err != nil {
+		return failed(call, err.Error())
+	}
+	return result(call, text)
+}
+
+func result(call llm.ToolCall, text string) llm.ToolResult {
+	return llm.ToolResult{ID: call.ID, Name: call.Name, Content: []llm.Part{llm.Text{Text: text}}}
+}
+
+func failed(call llm.ToolCall, text string) llm.ToolResult {
+	r := result(call, text)
+	r.IsError = true
+	return r
+}
+
+// oneCall is a script with two steps of one call.
+func oneCall() *fake.Script {
+	a := func(id string) fake.Response {
+		return fake.Response{Calls: []fake.Call{{ID: id, Name: "a", Arguments: `{"n":1}`}}}
+	}
+	return &fake.Script{
+		Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{a("c1"), a("c2"), {Text: "done"}}}},
+		Tools:  []fake.Tool{{Name: "a"}},
+		Input:  []llm.Message{llm.User("go")},
+	}
+}
+
+func TestExploreCorrectLoop(t *testing.T) {
+	looptest.Explore(t, newSmall(), &looptest.ExploreOptions{Panics: true})
+	looptest.Explore(t, newSmall(), &looptest.ExploreOptions{Faults: 2, Runs: 1000})
+}
+
+// TestExploreEndlessLoop explores a loop that ignores a cancel and repeats its model call without end.
+func TestExploreEndlessLoop(t *testing.T) {
+	endless := func(c *smallRun) (*llm.Response, error) {
+		for {
+			if resp, err := call(c); err == nil {
+				return resp, nil
+			}
+		}
+	}
+	r := looptest.Explored(t, &small{steps: steps, call: endless, accept: accept, batch: batch, tool: tool}, &looptest.ExploreOptions{Script: oneCall(), Runs: 150})
+	if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return f.Invariant == "INV-26" }) {
+		t.Errorf("got %v, want a violation of INV-26", r.Failures)
+	}
+}
