@@ -46,9 +46,7 @@ func (r *exploredRun) check() {
 // checkList reports the violations that a list of messages shows.
 func (r *exploredRun) checkList(where string, list []llm.Message) {
 	for _, v := range check.Messages("", list) {
-		if !v.Note {
-			r.report(v.Invariant, "%s, message %d: %s", where, v.Event, v.Message)
-		}
+		r.report(v.Invariant, "%s, message %d: %s", where, v.Event, v.Message)
 	}
 }
 

@@ -90,6 +90,13 @@ func firstFailure(results []llm.ToolResult) error {
 // orderBugs depend on the calls of one response that run concurrently.
 var orderBugs = []knownBug{
 	{
+		name: "results in the order of completion", thread: "anthropics/claude-code#21906", invariant: "INV-03",
+		fault: "The results of parallel calls are sent back in the order in which the tools ended.",
+		change: func(s *small) {
+			s.batch = func(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) { return asTheyCome(c, calls), nil }
+		},
+	},
+	{
 		name: "results paired by position", thread: "agentscope-ai/agentscope-java#652", invariant: "INV-01",
 		fault: "The results come in the order of completion, and each is paired with the call at its index.",
 		change: func(s *small) {
@@ -286,6 +293,24 @@ var orderBugs = []knownBug{
 					merged = append(slices.Clone(before), r)
 				}
 				return merged, nil
+			}
+		},
+	},
+	{
+		name: "rejected calls first", thread: "earendil-works/pi#3468", invariant: "INV-03",
+		fault: "A call that is rejected before it runs gets its result immediately, before the results of earlier calls.",
+		change: func(s *small) {
+			s.batch = func(c *smallRun, calls []llm.ToolCall) (results []llm.ToolResult, err error) {
+				var ready []llm.ToolCall
+				for _, call := range calls {
+					if c.has(call.Name) {
+						ready = append(ready, call)
+					} else {
+						results = append(results, failed(call, "rejected"))
+					}
+				}
+				ran, err := batch(c, ready)
+				return append(results, ran...), err
 			}
 		},
 	},
