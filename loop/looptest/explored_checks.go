@@ -29,9 +29,9 @@ func (r *exploredRun) check() {
 	}
 	r.checkEntered()
 	switch last := len(r.responses) - 1; {
-	case r.err != nil && r.modelFault == "" && !r.canceled:
+	case r.err != nil && !r.canceled && (r.modelFault == "" || r.callFault()):
 		id := "INV-11"
-		if r.toolFault {
+		if r.toolFault || r.modelFault != "" {
 			id = "INV-23"
 		}
 		r.report(id, "the run fails: %v", r.err)
@@ -41,6 +41,11 @@ func (r *exploredRun) check() {
 		r.checkEnd(r.responses[last])
 	}
 	r.checkResult()
+}
+
+// callFault reports whether a call of a response has a fault, and no model call failed.
+func (r *exploredRun) callFault() bool {
+	return strings.HasPrefix(r.modelFault, "call ") && !slices.Contains(r.responses, nil)
 }
 
 // checkList reports the violations that a list of messages shows.

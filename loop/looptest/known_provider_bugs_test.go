@@ -68,6 +68,15 @@ var providerBugs = []knownBug{
 		},
 	},
 	{
+		name: "an unknown tool ends the run", thread: "openai/openai-agents-python#3459", invariant: "INV-23",
+		fault: "A call of an unknown tool raises an error that ends the run.",
+		change: func(s *small) {
+			s.steps = func(c *smallRun) error {
+				return stepsUntil(c, func(call llm.ToolCall) bool { return !c.has(call.Name) })
+			}
+		},
+	},
+	{
 		name: "a call without a name is dropped", thread: "xorbitsai/xagent#1504", invariant: "INV-11", opts: &looptest.ExploreOptions{Script: oneCall()},
 		fault: "Calls without a name are filtered out, and a response with only such calls ends the run as a success.",
 		change: func(s *small) {
