@@ -1,6 +1,8 @@
 package looptest_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -98,6 +100,18 @@ var providerBugs = []knownBug{
 					return nil, errors.New("tool name is missing")
 				}
 				return batch(c, calls)
+			}
+		},
+	},
+	{
+		name: "invalid arguments become an empty object", thread: "brightwave-inc/tidebreak#1084", invariant: "INV-09",
+		fault: "Arguments that are not JSON become an empty object, and the tool is run.",
+		change: func(s *small) {
+			s.tool = func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+				if !json.Valid([]byte(call.Arguments)) {
+					call.Arguments = "{}"
+				}
+				return tool(ctx, c, call)
 			}
 		},
 	},
