@@ -21,6 +21,8 @@ func (r *exploredRun) check() {
 		}
 		if n := len(prev); n > len(s.messages) || !same(prev, s.messages[:n]) {
 			r.report("INV-05", "request %d does not begin with the messages of the request before it", i+1)
+		} else if i > 0 && r.responses[i-1] != nil {
+			r.checkSentBack(fmt.Sprintf("request %d", i+1), r.responses[i-1], s.messages[len(prev):])
 		}
 		prev = s.messages
 		where := fmt.Sprintf("request %d", i+1)
@@ -52,6 +54,29 @@ func (r *exploredRun) callFault() bool {
 func (r *exploredRun) checkList(where string, list []llm.Message) {
 	for _, v := range check.Messages("", list) {
 		r.report(v.Invariant, "%s, message %d: %s", where, v.Event, v.Message)
+	}
+}
+
+// checkSentBack checks that a response that is sent back has its calls. A call without a name may be missing. A
+// complete response without calls must not be the last message.
+func (r *exploredRun) checkSentBack(where string, resp *llm.Response, added []llm.Message) {
+	calls := resp.Calls()
+	complete := resp.FinishReason == llm.FinishStop || resp.FinishReason == llm.FinishToolCalls
+	if len(calls) == 0 && len(added) == 1 && complete {
+		r.report("INV-11", "%s follows a response without calls; its finish reason is %q", where, resp.FinishReason)
+	}
+	i := slices.IndexFunc(added, func(m llm.Message) bool { return m.Role == llm.RoleAssistant })
+	if i < 0 {
+		return
+	}
+	named := 0
+	for _, c := range calls {
+		if c.Name != "" {
+			named++
+		}
+	}
+	if n := len(added[i].Calls()); n < named || n > len(calls) {
+		r.report("INV-01", "%s: the response before it is sent back with %d calls; it has %d", where, n, len(calls))
 	}
 }
 

@@ -27,6 +27,27 @@ var providerBugs = []knownBug{
 		},
 	},
 	{
+		name: "finish reason tool calls without calls", thread: "mastra-ai/mastra#14187", invariant: "INV-11",
+		fault: "A response without calls and with the finish reason tool calls continues the loop.",
+		change: func(s *small) {
+			s.steps = func(c *smallRun) error {
+				var last llm.FinishReason
+				own := *c.small
+				c.small = &own
+				c.call = func(c *smallRun) (*llm.Response, error) {
+					resp, err := call(c)
+					last = resp.FinishReason
+					return resp, err
+				}
+				for {
+					if err := steps(c); err != nil || last != llm.FinishToolCalls {
+						return err
+					}
+				}
+			}
+		},
+	},
+	{
 		name: "the tool name as id", thread: "cloudwego/eino-ext#652", invariant: "INV-04",
 		fault: "The id of a call is the name of its tool, so two calls of a tool have one id.",
 		change: func(s *small) {
@@ -113,6 +134,13 @@ var providerBugs = []knownBug{
 				}
 				return tool(ctx, c, call)
 			}
+		},
+	},
+	{
+		name: "calls merged by index", thread: "langchain-ai/langchain#34807", invariant: "INV-01",
+		fault: "Calls of a stream are merged if they have one index, although their ids differ.",
+		change: func(s *small) {
+			s.call = mergeByIndex
 		},
 	},
 	{
@@ -272,6 +300,22 @@ var historyBugs = []knownBug{
 					c.history = history[n:]
 				}
 				return call(c)
+			}
+		},
+	},
+	{
+		name: "only the first call of a step", thread: "dynamiq-ai/dynamiq#902", invariant: "INV-01",
+		fault: "Only the first call of a response is run, and the others are erased from the message that is sent back.",
+		change: func(s *small) {
+			s.accept = func(c *smallRun, resp *llm.Response) []llm.ToolCall {
+				first := true
+				resp.Parts = slices.DeleteFunc(resp.Parts, func(p llm.Part) bool {
+					_, isCall := p.(llm.ToolCall)
+					erased := isCall && !first
+					first = first && !isCall
+					return erased
+				})
+				return accept(c, resp)
 			}
 		},
 	},
