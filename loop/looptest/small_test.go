@@ -3,10 +3,12 @@ package looptest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
@@ -175,5 +177,112 @@ func TestExploreEndlessLoop(t *testing.T) {
 	r := looptest.Explored(t, &small{steps: steps, call: endless, accept: accept, batch: batch, tool: tool}, &looptest.ExploreOptions{Script: oneCall(), Runs: 150})
 	if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return f.Invariant == "INV-26" }) {
 		t.Errorf("got %v, want a violation of INV-26", r.Failures)
+	}
+}
+
+// otherLoops are correct in other ways.
+var otherLoops = map[string]func(s *small){
+	"sequential tools": func(s *small) {
+		s.batch = func(c *smallRun, calls []llm.ToolCall) (results []llm.ToolResult, err error) {
+			for _, call := range calls {
+				results = append(results, c.tool(c.ctx, c, call))
+			}
+			return results, nil
+		}
+	},
+	"a retry of a failed model call": func(s *small) {
+		s.call = func(c *smallRun) (resp *llm.Response, err error) {
+			for range 3 {
+				if resp, err = call(c); err == nil || c.ctx.Err() != nil {
+					break
+				}
+			}
+			return resp, err
+		}
+	},
+	"a retry of an empty response": func(s *small) {
+		s.call = func(c *smallRun) (resp *llm.Response, err error) {
+			for range 3 {
+				if resp, err = call(c); err != nil || len(resp.Parts) > 0 || c.ctx.Err() != nil {
+					break
+				}
+			}
+			return resp, err
+		}
+	},
+	"a timeout of tools": func(s *small) {
+		s.tool = func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute) //nolint:forbidigo // virtual: it is a bubble's
+			defer cancel()
+			return tool(ctx, c, call)
+		}
+	},
+	"calls of a truncated response are not run": func(s *small) {
+		s.call = func(c *smallRun) (*llm.Response, error) {
+			resp, err := call(c)
+			if err == nil && resp.FinishReason == llm.FinishLength {
+				return resp, errors.New("the response is truncated")
+			}
+			return resp, err
+		}
+	},
+	"a response without a finish is a failure": func(s *small) {
+		s.call = func(c *smallRun) (*llm.Response, error) {
+			resp, err := call(c)
+			if err == nil && resp.FinishReason == llm.FinishUnknown {
+				return resp, errors.New("the response has no end")
+			}
+			return resp, err
+		}
+	},
+	"calls without a name are dropped": func(s *small) {
+		s.accept = func(c *smallRun, resp *llm.Response) []llm.ToolCall {
+			resp.Parts = slices.DeleteFunc(resp.Parts, func(p llm.Part) bool {
+				call, isCall := p.(llm.ToolCall)
+				return isCall && call.Name == ""
+			})
+			return accept(c, resp)
+		}
+	},
+	"arguments are repaired": func(s *small) {
+		s.tool = func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+			if call.Arguments != "" && !json.Valid([]byte(call.Arguments)) {
+				call.Arguments = `{"n":null}`
+			}
+			return tool(ctx, c, call)
+		}
+	},
+	"one call at a time": func(s *small) {
+		s.batch = func(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) {
+			results := make([]llm.ToolResult, len(calls))
+			var wg sync.WaitGroup
+			before := make(chan bool)
+			close(before)
+			for i, call := range calls {
+				after := make(chan bool)
+				wg.Go(func() {
+					defer close(after)
+					select {
+					case <-before:
+						results[i] = c.tool(c.ctx, c, call)
+					case <-c.ctx.Done():
+						results[i] = failed(call, "not run: the run was canceled")
+					}
+				})
+				before = after
+			}
+			wg.Wait()
+			return results, nil
+		}
+	},
+}
+
+func TestExploreOtherCorrectLoops(t *testing.T) {
+	for name, change := range otherLoops {
+		t.Run(name, func(t *testing.T) {
+			s := newSmall()
+			change(s)
+			looptest.Explore(t, s, nil)
+		})
 	}
 }
