@@ -3,6 +3,7 @@ package explore_test
 import (
 	"fmt"
 	"hash/fnv"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -154,6 +155,23 @@ func TestPCT(t *testing.T) {
 	if share := float64(r.Failures[0].Count) / 20000; share < .8/360 || share > 1.2/360 {
 		t.Errorf("an order of four of six came with frequency %.5f, want 1/360", share)
 	}
+}
+
+// TestExhaustEndsGoroutine explores a program whose last run ends its goroutine, as FailNow of a test does.
+func TestExhaustEndsGoroutine(t *testing.T) {
+	last := func(order []string, _ map[string]string) bool {
+		if strings.Join(order, "") == "fedcba" {
+			runtime.Goexit()
+		}
+		return false
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r := explore.Exhaust(toy(strings.Split("abcdef", ""), last), explore.Bounds{})
+		t.Errorf("got %s, want no result", r.Summary())
+	}()
+	<-done
 }
 
 // TestParseChoice reads what String writes.
