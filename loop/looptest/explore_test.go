@@ -3,6 +3,7 @@ package looptest_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,9 +112,9 @@ func TestExploreFinds(t *testing.T) {
 
 // TestExploreUnstable reports a loop that depends on more than the order of answers.
 func TestExploreUnstable(t *testing.T) {
-	n := 0
+	var n atomic.Int64
 	loop := looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
-		if n++; n%3 == 0 {
+		if n.Add(1)%3 == 0 {
 			in.Tools = in.Tools[:1]
 		}
 		return kernel(ctx, in)
