@@ -127,6 +127,7 @@ type exploredRun struct {
 	result     *Result
 	err        error
 	done       bool
+	steps      []sent // messages that the loop exposed
 }
 
 // sent is a request and its JSON at that time.
@@ -168,6 +169,7 @@ func (r *exploredRun) run(t *testing.T) {
 	changed := r.world.BeginAnswers(r.panics)
 	r.returned = map[entry]string{}
 	input := clone(slices.Concat(r.script.History, r.script.Input))
+	input = append(make([]llm.Message, 0, len(input)+8), input...)
 	before := jsonOf(input)
 	ended := make(chan struct{})
 	go func() {
@@ -177,7 +179,7 @@ func (r *exploredRun) run(t *testing.T) {
 				r.report("INV-23", "the loop panicked: %v", v)
 			}
 		}()
-		out, err := r.loop.Run(r.ctx, &Input{Model: llm.ModelFunc(r.stream), Tools: r.tools(), Messages: input})
+		out, err := r.loop.Run(r.ctx, &Input{Model: llm.ModelFunc(r.stream), Tools: r.tools(), Messages: input, Step: r.step})
 		if !r.checked.Load() {
 			r.result, r.err, r.done = out, err, true
 		}
@@ -194,6 +196,9 @@ func (r *exploredRun) run(t *testing.T) {
 	r.deliverAll(changed)
 	if is := jsonOf(input); string(is) != string(before) {
 		r.report("INV-06", "the input messages were changed")
+	}
+	if slices.ContainsFunc(input[len(input):cap(input)], func(m llm.Message) bool { return m.Role != "" || m.Parts != nil }) {
+		r.report("INV-06", "the loop appended to the array of the caller")
 	}
 	if r.done {
 		r.check()
@@ -417,6 +422,13 @@ func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, e
 	r.returned[e] = text
 	r.mu.Unlock()
 	return text, nil
+}
+
+// step records messages that the loop exposes.
+func (r *exploredRun) step(messages []llm.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steps = append(r.steps, sent{messages, jsonOf(messages)})
 }
 
 // digest is a hash of what the run sent and returned.

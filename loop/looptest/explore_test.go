@@ -2,6 +2,7 @@ package looptest_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,7 @@ func kernel(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 
 // plainLoop is a usual simple loop: one tool after another, without regard to faults.
 func plainLoop(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
-	messages, n := in.Messages, len(in.Messages)
+	messages, n := slices.Clone(in.Messages), len(in.Messages)
 	for {
 		response, err := llm.Collect(in.Model.Stream(ctx, &llm.Request{Messages: messages}))
 		if err != nil {

@@ -29,6 +29,11 @@ func (r *exploredRun) check() {
 		r.checkList(where, append(slices.Clone(s.messages), llm.User("end")))
 		r.checkTexts(where, s.messages)
 	}
+	for i, s := range r.steps {
+		if !bytes.Equal(jsonOf(s.messages), s.json) {
+			r.report("INV-06", "the messages of Input.Step call %d were changed later", i+1)
+		}
+	}
 	r.checkEntered()
 	switch last := len(r.responses) - 1; {
 	case r.err != nil && !r.canceled && (r.modelFault == "" || r.callFault()):

@@ -286,3 +286,16 @@ func TestExploreOtherCorrectLoops(t *testing.T) {
 		})
 	}
 }
+
+// TestExploreImmutability explores loops that expose messages and share an array with their caller.
+func TestExploreImmutability(t *testing.T) {
+	for fault, want := range map[string]bool{"": false, "array": true, "scratch": true} {
+		r := looptest.Explored(t, &other{fault: fault}, &looptest.ExploreOptions{Script: oneCall()})
+		reported := func(id string) bool {
+			return slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return f.Invariant == id })
+		}
+		if got := reported("INV-06"); got != want || reported("INV-23") {
+			t.Errorf("the fault %q: got %v, want a violation of INV-06 %t, and none of INV-23", fault, r.Failures, want)
+		}
+	}
+}
