@@ -144,10 +144,22 @@ func (w *World) respond(ctx context.Context, req *llm.Request) (v *variants, pla
 	}
 	v = w.faults[r]
 	if v == nil {
-		v = newVariants(r)
+		v = newVariants(r, earlierID(l.responses[:min(at.index, len(l.responses))]))
 		w.faults[r] = v
 	}
 	return v, v.place(name, at.index+1, at.attempts)
+}
+
+// earlierID returns the id of the first call of responses, or "".
+func earlierID(list []Response) string {
+	for i := range list {
+		for _, c := range list[i].Calls {
+			if c.ID != "" {
+				return c.ID
+			}
+		}
+	}
+	return ""
 }
 
 // Run is the function of each scripted tool: see [Tools.Run].

@@ -38,7 +38,8 @@ var failures = []struct {
 	{"a closed connection", Failure{Connection: ConnectionClosed}},
 }
 
-func newVariants(r *Response) *variants {
+// newVariants returns the variants of a response. earlier is the id of a call of an earlier response, if there is one.
+func newVariants(r *Response, earlier string) *variants {
 	v := &variants{}
 	v.add("", *r)
 	plain := *r
@@ -46,7 +47,7 @@ func newVariants(r *Response) *variants {
 	v.addFailures(plain)
 	v.addFinishes(plain)
 	for i := range plain.Calls {
-		v.addCalls(plain, i)
+		v.addCalls(plain, i, earlier)
 	}
 	v.add("is empty", Response{})
 	v.add("stalls before the first event", Response{Stall: true})
@@ -110,7 +111,7 @@ func (v *variants) addFinishes(r Response) {
 }
 
 // addCalls adds the quirks of call i.
-func (v *variants) addCalls(r Response, i int) {
+func (v *variants) addCalls(r Response, i int, earlier string) {
 	put := func(name string, set func(c *Call)) {
 		r := r
 		r.Calls = slices.Clone(r.Calls)
@@ -124,6 +125,9 @@ func (v *variants) addCalls(r Response, i int) {
 	if i > 0 {
 		put("has the id of call 1", func(c *Call) { c.ID = r.Calls[0].ID })
 		put("has the index of call 1", func(c *Call) { c.Index = 1 })
+	}
+	if earlier != "" {
+		put("has an id of an earlier response", func(c *Call) { c.ID = earlier })
 	}
 	put("has an empty name", func(c *Call) { c.Name = "" })
 	put("calls an unknown tool", func(c *Call) { c.Name = "unknown_tool" })

@@ -44,7 +44,7 @@ type ExploreOptions struct {
 // [Check], and it must be deterministic apart from the order of its goroutines: a run that differs when it is repeated
 // fails t.
 //
-// Between two answers the goroutines of the loop run in an order that the Go scheduler chooses. The race detector
+// Explore calls Run concurrently: a run for each processor. Between two answers the goroutines of the loop run in an order that the Go scheduler chooses. The race detector
 // finds what that order changes.
 func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	t.Helper()
@@ -281,16 +281,28 @@ func drain(ch <-chan struct{}) {
 	}
 }
 
+// interrupt cancels the run or lets an hour pass, if that is chosen.
+func (r *exploredRun) interrupt(name string) bool {
+	options := []string{"", "the run is canceled", "an hour passes"}
+	chosen := r.c.Fault("before the answer", name, options)
+	switch chosen {
+	case 0:
+		return false
+	case 1:
+		r.canceled = true
+		r.cancel()
+	case 2:
+		r.modelFault = options[2] // a model call may have a timeout
+		time.Sleep(time.Hour)     //nolint:forbidigo // virtual: it is a bubble's
+	}
+	r.log("%s", options[chosen])
+	return true
+}
+
 // next lets an answer come, or cancels the run.
 func (r *exploredRun) next(pending []*fake.Pending) {
-	options := []string{"", "the run is canceled"}
-	if r.ctx.Err() == nil {
-		if r.c.Fault("before the answer", names(pending)[0], options) == 1 {
-			r.log("the run is canceled")
-			r.canceled = true
-			r.cancel()
-			return
-		}
+	if r.ctx.Err() == nil && r.interrupt(pending[0].Name) {
+		return
 	}
 	i := 0
 	if len(pending) > 1 {
