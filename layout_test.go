@@ -403,6 +403,7 @@ var table = []packageRule{
 	{
 		name: "fake", does: "scripted models and tools, the scenario format, the virtual clock",
 		not:      "the loop",
+		large:    "The world of an explored run shares the unexported state of the clock, the model and the tools.",
 		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "internal/visible", "llm", "fake/internal/yamlfile"},
 		modules:  []string{yaml, goCmp},
 	},
