@@ -162,7 +162,7 @@ func (g *gitTools) exec(ctx context.Context, args []string) (*limitedBuffer, err
 		"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=", // no fetching of missing objects, which may run a program
 		"GIT_OPTIONAL_LOCKS=0", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.dir),
 	}
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 10 * time.Second
 	stdout, stderr := &limitedBuffer{}, &limitedBuffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	err := cmd.Run()

@@ -16,26 +16,27 @@ import (
 func NewExplore(w *cli.World) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explore SCENARIO…",
-		Short: "Run a scenario in every order and with every fault, and check the invariants",
+		Short: "Run a scenario in every order and with every fault",
 		Long: `explore runs a scenario again and again, each time with other choices: in which
-order the answers of models and tools come, whether a model call or a tool fails
-and how, and when the run is canceled. It checks the invariants of each run. A run
-that violates one is reduced to the choices that it needs.
+order the answers of models and tools come, whether and how a model call or a
+tool fails, and when the run is canceled. It checks the invariants of each run.
+A run that violates one is reduced to the choices that it needs.
 
 A delay and a gate of the scenario take no time: their order is a choice. Each
-response can have each error at each point and each quirk that looptape knows, each
-tool call can fail, panic, hang or end its goroutine, and the run can be canceled
-after each event and while it waits.
+response can have each error at each point and each quirk that looptape knows.
+Each tool call can fail, panic, hang or end its goroutine. The run can be
+canceled after each event and while it waits.
 
-Without --seed, explore makes all runs with at most --faults faults, and with each
-order of answers. Orders that no event distinguishes are run once. With --seed, it
-makes --runs random runs, whose orders are drawn by priorities (PCT).
+Without --seed, explore makes all runs with at most --faults faults, and with
+each order of answers. Orders that no event distinguishes are run once. With
+--seed, it makes --runs random runs, whose orders are drawn by priorities (PCT).
 
---choice repeats a run: it takes the given choices, and no other fault, and prints
-the events of the run.
+--choice repeats a run: it takes the given choices, and no other fault, and
+prints the events of the run.
 
-Exit status: 0 if no run violates an invariant, 1 if one does or if a run differs
-when it is repeated, 2 if a file cannot be read or not all runs were made.`,
+Exit status: 0 if no run violates an invariant, 1 if one does or if a run
+differs when it is repeated, 2 if a file cannot be read or not all runs were
+made.`,
 		Example: "  looptape explore weather.yaml\n  looptape explore --faults 2 --runs 100000 weather.yaml\n  looptape explore --seed 7 --faults 3 --runs 20000 weather.yaml\n" +
 			"  looptape explore --choice 'tool call c1: panics' weather.yaml",
 		Args: cli.NeedFiles,
