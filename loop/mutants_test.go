@@ -114,6 +114,8 @@ type found struct {
 	Invariants map[string][]string
 	// Recordings are the recordings that fail with each transport.
 	Recordings []string
+	// Explored are the invariants that an exploration of a plain script finds violated, and how.
+	Explored map[string]string
 }
 
 // TestMutants builds the loop with each change and runs the scenarios of the invariants. They
@@ -137,6 +139,10 @@ func TestMutants(t *testing.T) {
 				t.Errorf("%s: %s; reported by scenario: %v", m.id, m.what, found.Invariants)
 			}
 			m.checkRecordings(t, found.Recordings)
+			t.Logf("%s: explored: %v", m.id, found.Explored)
+			if reason := unexplored[m.id]; (found.Explored[m.id] == "") != (reason != "") {
+				t.Errorf("%s: %s; an exploration finds %v; unexplored has the reason %q", m.id, m.what, found.Explored, reason)
+			}
 		})
 	}
 }
@@ -223,7 +229,7 @@ func TestMutantReport(t *testing.T) {
 	if to == "" {
 		t.Skip("run by TestMutants alone")
 	}
-	f := found{Invariants: map[string][]string{}}
+	f := found{Invariants: map[string][]string{}, Explored: exploredInvariants(t)}
 	for _, path := range positives(t, "INV-") {
 		if ids := idsOf(broken(t, path)); len(ids) > 0 {
 			f.Invariants[id(path)] = ids
