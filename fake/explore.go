@@ -45,6 +45,7 @@ type World struct {
 	beyond Response
 	pool   *pool
 
+	deadlock error    // of a call whose context does not end
 	answers  *answers // in place of a clock
 	harmless int      // 2 if tools neither panic nor end their goroutine
 }
@@ -118,7 +119,11 @@ func (w *World) until(ctx context.Context) error {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
-	return w.model.Clock.Until(ctx)
+	err := w.model.Clock.Until(ctx)
+	if _, is := errors.AsType[*DeadlockError](err); is {
+		w.deadlock = err
+	}
+	return err
 }
 
 // respond returns the variants of the response to a request, and the name of the request.
@@ -415,8 +420,10 @@ func (c *Clock) nextTask() int {
 	return n
 }
 
-// Go calls f on a goroutine of the world, which a tool may end, and returns its panic when f has ended.
+// Go calls f on a goroutine of the world, which a tool may end, and returns its panic when f has ended, or the error
+// of a call whose context does not end although the run was canceled.
 func (w *World) Go(f func()) (panicked any) {
+	w.deadlock = nil
 	done := make(chan struct{})
 	w.pool.run(func() {
 		defer close(done)
@@ -424,6 +431,9 @@ func (w *World) Go(f func()) (panicked any) {
 		f()
 	})
 	<-done
+	if panicked == nil && w.deadlock != nil {
+		return w.deadlock
+	}
 	return panicked
 }
 

@@ -1,6 +1,8 @@
 package loop_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -29,6 +31,14 @@ var exploredConfigs = []struct {
 		c.OneMessagePerResult, c.Middleware = true, []loop.Middleware{middleware.KeepLast(2, 3)}
 	}},
 	{"non-streaming", 2, 2, func(c *loop.Config) { c.ResponseMode = llm.NonStreaming }},
+	{"tools that fail", 2, 2, func(c *loop.Config) {
+		c.MaxConsecutiveToolErrors = 1
+		for i := range c.Tools {
+			c.Tools[i].Run = func(context.Context, loop.Call) (loop.Output, error) {
+				return loop.Output{}, errors.New("no connection")
+			}
+		}
+	}},
 	{"a tool of the client", 1, 2, func(c *loop.Config) { c.Tools[0].Run = nil }},
 }
 
@@ -41,12 +51,12 @@ var unexplored = map[string]string{
 
 // exploredScript is a plain script with usage and opaque data.
 func exploredScript(steps, calls int) *fake.Script {
-	s := &fake.Script{File: "plain", Input: []llm.Message{llm.User("go")}, Tools: []fake.Tool{{Name: "t", Behavior: fake.Behavior{Text: "fine"}}}}
+	s := &fake.Script{File: "plain", Input: []llm.Message{llm.User("go")}, Tools: []fake.Tool{{Name: "t", Behavior: fake.Behavior{Text: "fine"}}, {Name: "u", Behavior: fake.Behavior{Text: "good"}}}}
 	var list []fake.Response
 	for i := range steps {
 		r := fake.Response{Opaque: []byte(`{"m":1}`), Usage: llm.Usage{InputTokens: 10, OutputTokens: 2, CacheReadInputTokens: 3}}
 		for j := range calls {
-			r.Calls = append(r.Calls, fake.Call{ID: fmt.Sprintf("c%d%d", i+1, j+1), Name: "t", Arguments: fmt.Sprintf(`{"n":%d}`, calls*i+j)})
+			r.Calls = append(r.Calls, fake.Call{ID: fmt.Sprintf("c%d%d", i+1, j+1), Name: []string{"t", "u"}[j%2], Arguments: fmt.Sprintf(`{"n":%d}`, calls*i+j)})
 		}
 		list = append(list, r)
 	}

@@ -148,7 +148,7 @@ func (e *search) divide(n int) (roots [][]int) {
 		open = false
 		var next [][]int
 		for _, root := range roots {
-			points := e.twice(program, root)
+			points := e.both(program, root)
 			if len(points) <= len(root) {
 				next = append(next, root)
 				continue
@@ -163,8 +163,8 @@ func (e *search) divide(n int) (roots [][]int) {
 	return roots
 }
 
-// twice makes a run twice and returns its points.
-func (e *search) twice(program Program, prefix []int) []point {
+// both makes a run twice and returns its points.
+func (e *search) both(program Program, prefix []int) []point {
 	one, two := Choices{bounds: e.bounds, prefix: prefix}, Choices{bounds: e.bounds, prefix: prefix}
 	a, first := program.Run(&one), ""
 	if a.Text != nil {
@@ -205,6 +205,23 @@ type part struct {
 	failures map[string]*found
 	cut      bool
 	diverged string
+	unstable string
+}
+
+// twice is the number of first runs of a part that are made again.
+const twice = 20
+
+// again makes a run again and describes the difference, if there is one.
+func again(program Program, c *Choices, digest uint64) string {
+	d := Choices{bounds: c.bounds, prefix: takenOf(c.points), was: c.points}
+	o := program.Run(&d)
+	switch {
+	case d.diverged != "":
+		return d.diverged
+	case o.Digest != digest:
+		return "the same choices gave two runs: [" + labels(d.Taken()) + "]"
+	}
+	return ""
 }
 
 // found is the first run that violates an invariant.
@@ -224,7 +241,11 @@ func explorePart(program Program, root []int, b Bounds, runs *atomic.Int64) *par
 			p.cut = true
 			return p
 		}
-		p.add(program.Run(c), c)
+		o := program.Run(c)
+		p.add(o, c)
+		if p.runs <= twice && p.unstable == "" {
+			p.unstable = again(program, c, o.Digest)
+		}
 		if c.diverged != "" {
 			p.diverged, p.cut = c.diverged, true
 			return p
@@ -277,8 +298,10 @@ func (e *search) merge(parts []*part) *Result {
 		}
 		r.Runs += p.runs
 		r.Complete = r.Complete && !p.cut
-		if p.diverged != "" {
-			r.Unstable = append(r.Unstable, p.diverged)
+		for _, u := range []string{p.diverged, p.unstable} {
+			if u != "" {
+				r.Unstable = append(r.Unstable, u)
+			}
 		}
 	}
 	for _, plain := range all {

@@ -33,7 +33,7 @@ func Random(start func() Program, o RandomOptions) *Result {
 	}
 	e := &search{start: start, bounds: o.Bounds}
 	program := start()
-	plain := e.twice(program, nil)
+	plain := e.both(program, nil)
 	program.Close()
 	p := priorities{depth: o.Depth}
 	p.measure(plain)
