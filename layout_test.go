@@ -581,7 +581,7 @@ const all = "..."
 
 // tests are the imports that the tests of each package may have in addition.
 var tests = packageRule{
-	packages: []string{"internal/bubble", "internal/cassettetest", "internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "providers/...", "cassettes", "loop/looptest", "loop/history", "loop/layers", "loop/scenario", "loop/store/...", "loop/middleware/...", "loop/preset/..."},
+	packages: []string{"internal/bubble", "internal/cassettetest", "internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "providers/...", "cassettes", "loop/explore", "loop/looptest", "loop/history", "loop/layers", "loop/scenario", "loop/store/...", "loop/middleware/...", "loop/preset/..."},
 	modules: []string{
 		goCmp, jsonschema, yaml,
 		"pgregory.net/rapid",
