@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"github.com/looptape/looptape/internal/decompress"
 	"github.com/looptape/looptape/internal/jsonio"
@@ -39,15 +40,16 @@ func (e memoryError) Error() string {
 	return fmt.Sprintf("the limit of %d MiB in memory is exceeded: decompress the file first if it is not a decompression bomb", e>>20)
 }
 
+// counter counts the bytes that were read. The decoder of zstd reads on a goroutine of its own.
 type counter struct {
 	io.Reader
-	n int64
+	n atomic.Int64
 }
 
 // Read implements io.Reader.
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	c.n += int64(n)
+	c.n.Add(int64(n))
 	return n, err
 }
 
@@ -133,7 +135,7 @@ func (in *input) maxValue() int {
 	if in.compressed == nil {
 		return in.max
 	}
-	value, _ := heldLimits(in.compressed.n)
+	value, _ := heldLimits(in.compressed.n.Load())
 	return value
 }
 
@@ -145,7 +147,7 @@ func (in *input) count(n int) {
 		return
 	}
 	in.held += n
-	if _, run := heldLimits(in.compressed.n); in.held > run {
+	if _, run := heldLimits(in.compressed.n.Load()); in.held > run {
 		in.err = memoryError(run)
 	}
 }
