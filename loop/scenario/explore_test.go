@@ -77,7 +77,7 @@ func TestExploreOrders(t *testing.T) {
 }
 
 // TestReduction: runs in which goroutines and answers come in any order, at any point, show nothing that the
-// reduced exploration does not show, also with a fault or a cancel. LOOPTAPE_SOAK allows more preemptions.
+// reduced exploration does not show, also with a fault or a cancel. LOOPTAPE_PREEMPTIONS allows others.
 func TestReduction(t *testing.T) {
 	for _, tt := range []struct {
 		steps, calls, concurrency, preemptions int
