@@ -73,9 +73,9 @@ func TestExplore(t *testing.T) {
 
 // TestExploreTwoFaults explores some runs with two faults.
 func TestExploreTwoFaults(t *testing.T) {
-	r := looptest.Explore(t, looptest.LoopFunc(kernel), &looptest.ExploreOptions{Faults: 2, Runs: 1000})
-	if r.Complete || r.Runs != 1000 {
-		t.Errorf("%s; want 1000 runs, not all", r.Summary())
+	r := looptest.Explore(t, looptest.LoopFunc(kernel), &looptest.ExploreOptions{Faults: 2, Runs: 400})
+	if r.Complete || r.Runs != 400 {
+		t.Errorf("%s; want 400 runs, not all", r.Summary())
 	}
 }
 

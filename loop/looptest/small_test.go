@@ -259,11 +259,11 @@ var otherLoops = map[string]func(s *small){
 			before := make(chan bool)
 			close(before)
 			for i, call := range calls {
-				after := make(chan bool)
+				earlier, after := before, make(chan bool)
 				wg.Go(func() {
 					defer close(after)
 					select {
-					case <-before:
+					case <-earlier:
 						results[i] = c.tool(c.ctx, c, call)
 					case <-c.ctx.Done():
 						results[i] = failed(call, "not run: the run was canceled")
