@@ -267,6 +267,9 @@ func (r *exploredRun) drive(ended, changed <-chan struct{}) {
 				return
 			}
 			gaveUp = true
+			if r.world.Hanging() == 0 {
+				r.report("INV-26", "the run does not end, and no model or tool hangs; it is canceled")
+			}
 			r.log("the run is canceled, since it does not end")
 			r.canceled = true
 			r.cancel()

@@ -44,7 +44,9 @@ func (r *exploredRun) check() {
 		r.report(id, "the run fails: %v", r.err)
 	case r.err == nil && !r.canceled && last >= 0 && r.responses[last] == nil:
 		r.report("INV-11", "the run ends without an error, and model call %d failed", last+1)
-	case r.err == nil && !r.canceled && last >= 0:
+	case r.err == nil && !r.canceled && last < 0:
+		r.report("INV-11", "the run ends without an error, and called no model")
+	case r.err == nil && !r.canceled:
 		r.checkEnd(r.responses[last])
 	}
 	r.checkResult()

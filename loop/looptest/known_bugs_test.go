@@ -60,9 +60,18 @@ func checkKnown(t *testing.T, b *knownBug, r *explore.Result, f *explore.Failure
 	}
 }
 
-// start runs calls concurrently and returns a channel with their results as the calls end.
+// start runs calls concurrently and returns a channel with their results as the calls end. After a cancel, calls do not
+// wait for a tool. They run one after another then, since the order would be that of the Go scheduler.
 func start(ctx context.Context, c *smallRun, calls []llm.ToolCall) <-chan llm.ToolResult {
 	done := make(chan llm.ToolResult, len(calls))
+	if ctx.Err() != nil {
+		go func() {
+			for _, call := range calls {
+				done <- c.tool(ctx, c, call)
+			}
+		}()
+		return done
+	}
 	for _, call := range calls {
 		go func() { done <- c.tool(ctx, c, call) }()
 	}
