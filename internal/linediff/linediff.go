@@ -4,7 +4,7 @@ package linediff
 import "strings"
 
 // context is the number of equal lines before the first difference.
-const context = 3
+const context = 2
 
 // Lines returns the lines from shortly before the first difference to the last one: equal ones, those that only a
 // has (-) and those that only b has (+). at is the number of the first line that differs, from 1. Equal texts give "".
