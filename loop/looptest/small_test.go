@@ -326,3 +326,17 @@ func TestExploreNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestExploreRepeatedIDs explores a loop that keeps the ids of the provider. Two calls of one message may have one id:
+// the result of each is no result of the other.
+func TestExploreRepeatedIDs(t *testing.T) {
+	s := newSmall()
+	s.accept = keepIDs
+	var got []string
+	for _, f := range looptest.Explored(t, s, nil).Failures {
+		got = append(got, f.Invariant)
+	}
+	if !slices.Contains(got, "INV-04") || slices.Contains(got, "INV-01") {
+		t.Errorf("got %q, want INV-04, and not INV-01", got)
+	}
+}
