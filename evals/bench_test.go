@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -74,6 +75,31 @@ func BenchmarkScoreTrace(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		score(b, evals.Input{Name: "f", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }})
+	}
+}
+
+// BenchmarkScoreRows scores 20,000 rows, of 230 bytes each in CSV and 370 in JSON.
+func BenchmarkScoreRows(b *testing.B) {
+	columns := []string{"task_id", "trial", "model", "seed", "temperature", "question", "expected", "answer", "reward", "tokens", "seconds", "version"}
+	var records, objects strings.Builder
+	records.WriteString(strings.Join(columns, ",") + "\n")
+	for i := range 20_000 {
+		answer := fmt.Sprintf("%s%d", strings.Repeat("some words ", 5), i)
+		row := []string{strconv.Itoa(i / 4), strconv.Itoa(i % 4), "m-mini", "7", "0.5", "What is it? " + answer, answer, answer, strconv.Itoa(i % 3 % 2), "270", "1.25", "v2"}
+		for n, value := range row {
+			_, _ = fmt.Fprintf(&objects, `%c%q:%q`, "{,"[min(n, 1)], columns[n], value)
+		}
+		objects.WriteString("}\n")
+		records.WriteString(strings.Join(row, ",") + "\n")
+	}
+	for _, text := range []string{records.String(), objects.String()} {
+		b.Run(map[byte]string{'t': "CSV", '{': "JSON Lines"}[text[0]], func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				score(b, file("f", text))
+			}
+		})
 	}
 }
 

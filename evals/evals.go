@@ -10,11 +10,13 @@
 package evals
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/llm"
@@ -67,11 +69,10 @@ type ScorerFunc func(ctx context.Context, run *importer.Run) []Score
 // Score calls f.
 func (f ScorerFunc) Score(ctx context.Context, run *importer.Run) []Score { return f(ctx, run) }
 
-// recorded is the scorer of the scores in the recording, such as the reward of a benchmark.
-func recorded(_ context.Context, run *importer.Run) []Score {
-	scores := make([]Score, len(run.Scores))
-	for i, s := range run.Scores {
-		scores[i] = Score{Metric: s.Name, Value: s.Value, Err: s.Err}
+// appendRecorded appends the scores in the recording, such as the reward of a benchmark.
+func appendRecorded(scores []Score, run *importer.Run) []Score {
+	for _, s := range run.Scores {
+		scores = append(scores, Score{Metric: s.Name, Value: s.Value, Err: s.Err})
 	}
 	return scores
 }
@@ -85,8 +86,7 @@ type Scoring struct {
 
 // scored stores all scores of a run. A metric with two scores gets an error.
 func (r *Row) scored(scores []Score) {
-	if len(scores) == 1 && scores[0].plain() {
-		r.Scores = ByName[float64]{{validText(scores[0].Metric), scores[0].Value}}
+	if r.plain(scores) {
 		return
 	}
 	values, wrong := map[string]float64{}, map[string]string{}
@@ -115,6 +115,29 @@ func (r *Row) scored(scores []Score) {
 	}
 	r.Scores, r.Errors = newByName(values), newByName(wrong)
 	r.Explanations, r.Gradings, r.Findings = newByName(explained), newByName(graded), newByName(found)
+}
+
+// plain stores scores with the memory of r.Scores, if they are only valid values of different metrics. It reports
+// whether they are.
+func (r *Row) plain(scores []Score) bool {
+	values := r.Scores[:0]
+	r.Scores = nil
+	for i := range scores {
+		if !scores[i].plain() {
+			return false
+		}
+		values = append(values, item[float64]{validText(scores[i].Metric), scores[i].Value})
+	}
+	slices.SortFunc(values, func(a, b item[float64]) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range values[min(1, len(values)):] {
+		if values[i].Name == values[i+1].Name {
+			return false
+		}
+	}
+	if len(values) > 0 {
+		r.Scores = values
+	}
+	return true
 }
 
 // plain reports whether a score is only a valid value.

@@ -41,7 +41,8 @@ func TestMemoryOfRuns(t *testing.T) {
 // Scoring a row allocates little more than the memory of its members and messages.
 func TestMemoryWhileScoring(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	const few, many, most = 2000, 10_000, 2000 // bytes that are allocated for a row
+	const few, many = 2000, 10_000
+	most := map[string]int64{"JSON Lines": 2000, "CSV": 600} // bytes that are allocated for a row
 	for name, row := range map[string]string{
 		"JSON Lines": `{"case":"case-%[1]d","epoch":0,"score":0.5,"model":"m","question":"What is %[1]d?","answer":"A number"}` + "\n",
 		"CSV":        "case-%[1]d,0,0.5,m,What is %[1]d?,A number\n",
@@ -60,8 +61,8 @@ func TestMemoryWhileScoring(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			return int64(after.TotalAlloc - before.TotalAlloc)
 		}
-		if each := (allocated(many) - allocated(few)) / (many - few); each > most {
-			t.Errorf("%s: %d bytes are allocated for a row, want %d at most", name, each, most)
+		if each := (allocated(many) - allocated(few)) / (many - few); each > most[name] {
+			t.Errorf("%s: %d bytes are allocated for a row, want %d at most", name, each, most[name])
 		}
 	}
 }

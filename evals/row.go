@@ -1,10 +1,12 @@
 package evals
 
 import (
+	"bufio"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"maps"
 	"slices"
 	"strconv"
@@ -75,7 +77,7 @@ type Row struct {
 
 // rowOf returns the row of a run without scores; started is the usage of the runs that it started.
 // It may share memory with the run.
-func rowOf(file string, run *importer.Run, started llm.Usage) Row {
+func rowOf(file string, run *importer.Run, started llm.Usage, d *digester) Row {
 	used, f := run.Resources(), facts.Read(run)
 	r := Row{
 		Case: run.CaseName(), Epoch: run.Epoch,
@@ -84,7 +86,7 @@ func rowOf(file string, run *importer.Run, started llm.Usage) Row {
 		Steps: f.Steps, Calls: callsOf(f.Calls),
 	}
 	if r.Epoch == importer.NoEpoch {
-		r.Digest = digest(run)
+		r.Digest = d.digest(run)
 	}
 	return r
 }
@@ -103,24 +105,38 @@ func (r *Row) removeTexts() {
 	}
 }
 
+// digester computes digests. The zero value is ready for use.
+type digester struct {
+	hash  hash.Hash
+	out   *bufio.Writer // to the hash
+	names []string      // of the members of the last run, sorted
+}
+
 // digest returns the digest of a run, without its name and position.
-func digest(run *importer.Run) string {
-	h := sha256.New()
-	var buf []byte
-	for _, key := range slices.Sorted(maps.Keys(run.Meta)) {
-		h.Write(strconv.AppendQuote(buf[:0], key))
-		h.Write(run.Meta[key])
+func (d *digester) digest(run *importer.Run) string {
+	if d.hash == nil {
+		d.hash = sha256.New()
+		d.out = bufio.NewWriter(d.hash)
+	}
+	isOther := func(name string) bool { return run.Meta[name] == nil }
+	if len(d.names) != len(run.Meta) || slices.ContainsFunc(d.names, isOther) {
+		d.names = slices.Sorted(maps.Keys(run.Meta))
+	}
+	d.hash.Reset()
+	write := func(b []byte) { _, _ = d.out.Write(b) } // a hash returns no error
+	for _, name := range d.names {
+		write(strconv.AppendQuote(d.out.AvailableBuffer(), name))
+		write(run.Meta[name])
 	}
 	for _, m := range run.Messages {
-		buf = m.AppendJSON(buf[:0])
-		h.Write(buf)
+		write(m.AppendJSON(d.out.AvailableBuffer()))
 	}
 	for _, ev := range run.Events {
 		ev.Run = ""
-		buf = ev.AppendJSON(buf[:0])
-		h.Write(buf)
+		write(ev.AppendJSON(d.out.AvailableBuffer()))
 	}
-	return half(h.Sum(nil))
+	_ = d.out.Flush()
+	return half(d.hash.Sum(nil))
 }
 
 // half returns half of a digest, enough to distinguish the runs of a case.

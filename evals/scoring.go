@@ -26,8 +26,8 @@ type inputResult struct {
 	// slots limits the goroutines that score runs, of all inputs; workers are those of this input.
 	slots   chan struct{}
 	workers sync.WaitGroup
-	mu      sync.Mutex // protects the rows, which several runs add to
-	row     Row        // of the run that is scored before the next one is read
+	mu      sync.Mutex  // protects the rows, which several runs add to
+	mem     scoreMemory // of the runs that are scored before the next one is read
 	// childUsage is the usage of runs that a call of another run started, by the name of that run.
 	childUsage map[string]llm.Usage
 }
@@ -119,6 +119,7 @@ func (p *inputResult) file(ctx context.Context, name string, f io.Reader) error 
 	if err != nil {
 		return err
 	}
+	src.ReuseRuns = p.recordedOnly
 	var current importer.Run
 	for run, err := range src.Conversations() {
 		switch {
@@ -135,7 +136,7 @@ func (p *inputResult) file(ctx context.Context, name string, f io.Reader) error 
 			}
 			current = run
 			p.run(ctx, name, &current)
-			current, p.row = importer.Run{}, Row{} // the next one may be large
+			current = importer.Run{} // the next one may be large
 		}
 	}
 	return nil
@@ -165,7 +166,7 @@ func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
 	started := p.childUsage[run.Name]
 	delete(p.childUsage, run.Name)
 	if parent := run.Parent(); parent != nil {
-		row := rowOf(file, run, started)
+		row := rowOf(file, run, started, &p.mem.digester)
 		p.childUsage[parent.Run] = p.childUsage[parent.Run].Add(row.Usage)
 		p.options.Seen(&row, run)
 		return
@@ -184,34 +185,40 @@ func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
 		}
 	}
 	if p.recordedOnly || sizeOf(run) >= largeRun {
-		p.score(ctx, file, run, &p.row, started, tags)
+		p.score(ctx, file, run, &p.mem, started, tags)
 		return
 	}
 	copied := *run
 	select {
 	case p.slots <- struct{}{}:
 		p.workers.Go(func() {
-			p.score(ctx, file, &copied, new(Row), started, tags)
+			p.score(ctx, file, &copied, new(scoreMemory), started, tags)
 			<-p.slots
 		})
 	case <-ctx.Done(): // ScoreFiles reports it
 	}
 }
 
-// score adds the row of a run, with the memory of row; started is the usage of the runs that it started, and tags
+// scoreMemory is used for one run after another.
+type scoreMemory struct {
+	row    Row
+	scores []Score
+	values ByName[float64]
+
+	digester
+}
+
+// score adds the row of a run, with the memory of mem; started is the usage of the runs that it started, and tags
 // are those of its case.
-func (p *inputResult) score(ctx context.Context, file string, run *importer.Run, row *Row, started llm.Usage, tags []string) {
-	*row = rowOf(file, run, started)
-	row.Tags = slices.Clone(tags)
-	var scores []Score
+func (p *inputResult) score(ctx context.Context, file string, run *importer.Run, mem *scoreMemory, started llm.Usage, tags []string) {
+	row, scores := &mem.row, mem.scores
+	*row = rowOf(file, run, started, &mem.digester)
+	row.Scores, row.Tags = mem.values, slices.Clone(tags)
 	for _, s := range p.options.Scorers {
 		if s.Scorer == nil {
-			s.Scorer = ScorerFunc(recorded)
-		}
-		if more := s.Scorer.Score(ctx, run); scores == nil {
-			scores = more
+			scores = appendRecorded(scores, run)
 		} else {
-			scores = append(scores, more...)
+			scores = append(scores, s.Scorer.Score(ctx, run)...)
 		}
 	}
 	row.scored(scores)
@@ -220,8 +227,10 @@ func (p *inputResult) score(ctx context.Context, file string, run *importer.Run,
 		row.removeTexts()
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.Rows.Add(row)
+	p.mu.Unlock()
+	clear(scores)
+	mem.row, mem.scores, mem.values = Row{}, scores[:0], row.Scores[:0] // what follows may be large
 }
 
 // sizeOf estimates the memory of a run: its texts and a constant per event and part.

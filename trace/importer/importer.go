@@ -72,6 +72,9 @@ func (e *Error) Unwrap() error { return e.Err }
 type Source struct {
 	// Format is the recognized format.
 	Format Format
+	// ReuseRuns lets Runs use the memory of a run, its strings and errors too, for the next one. The
+	// caller must not use a run after it asks for the next.
+	ReuseRuns bool
 
 	name   string
 	in     *input

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
@@ -179,7 +180,19 @@ type table struct {
 	*csv.Reader
 	columns []string
 	in      *limitedReader
+	mem     rowMemory
 }
+
+// rowMemory is the memory of a row. With [Source.ReuseRuns], the next row uses it too.
+type rowMemory struct {
+	meta     map[string]json.RawMessage
+	values   []byte // of further rows too
+	messages [2]llm.Message
+	scores   [2]format.Score
+}
+
+// valuesSize is the minimum of memory that is allocated for values.
+const valuesSize = 32 << 10
 
 // limitedReader returns an error after it has read left bytes.
 type limitedReader struct {
@@ -269,26 +282,39 @@ func (w *walker) csvObject(record []string) json.RawMessage {
 
 // record gives a record as a run. An empty field is a missing value.
 func (w *walker) record(record []string) {
-	line := w.csvLine()
-	run := w.begin(line)
-	run.Meta = make(map[string]json.RawMessage, len(record))
+	line, m := w.csvLine(), &w.csv.mem
+	run := &w.mem.run
+	*run = w.begin(line)
 	size := 0
 	for _, text := range record {
 		size += len(text) + len(`""`)
 	}
-	values := make([]byte, 0, size) // one allocation for all values, more only with escapes
+	if w.ReuseRuns {
+		clear(m.meta)
+		run.Messages, run.Scores, m.values = m.messages[:0], m.scores[:0], m.values[:0]
+	} else {
+		m.meta = nil
+	}
+	if m.meta == nil {
+		m.meta = make(map[string]json.RawMessage, len(record))
+	}
+	if cap(m.values)-len(m.values) < size || cap(m.values) > 2*valuesSize {
+		m.values = make([]byte, 0, max(size, valuesSize))
+	}
+	run.Meta = m.meta
 	for i, text := range record {
 		if text != "" {
-			from := len(values)
-			values = jsonio.AppendString(values, text)
-			run.Meta[w.csv.columns[i]] = values[from:len(values):len(values)]
+			from := len(m.values)
+			m.values = jsonio.AppendString(m.values, text)
+			run.SetMeta(w.csv.columns[i], m.values[from:len(m.values):len(m.values)])
 		}
 	}
-	if err := w.fill(&run); err != nil {
+	if err := w.fill(run); err != nil {
 		w.fail(line, err)
-		return
+	} else {
+		w.giveRun(run, nil)
 	}
-	w.giveRun(&run, nil)
+	*run = format.Run{} // what follows may be large
 }
 
 func (s *Source) csvError(record []string, err error) *Error {

@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -177,4 +178,46 @@ func FuzzRows(f *testing.F) {
 			t.Errorf("%q: read byte by byte it differs (-whole +bytes):\n%s", b, diff)
 		}
 	})
+}
+
+// Runs are the same if they use memory of earlier ones, and else stay valid.
+func TestReuseRuns(t *testing.T) {
+	list := `"[` + strings.ReplaceAll(hi+","+yo, `"`, `""`) + `]"`
+	in := "\xef\xbb\xbfid,,prompt,answer,score,reward,note,note\r\n" +
+		"1,,\"a, \"\"b\"\"\r\nc\",x,yes,0.5,n,\r\n" +
+		",,,,,,,\n\n" +
+		"2,,p\np,\"a\" b\n" +
+		"3," + list + "," + list + ",,no,x,,7\n" +
+		"4,,q," + list + ",1,,,\n" +
+		"5,," + strings.Repeat("\x01\"\"", 30_000) + ",\xff,NaN,1,,\n" +
+		"6,\"{\"\"a\"\":[{\"\"role\"\":\"\"user\"\",\"\"content\"\":\"\"other\"\"}]}\",p,\"" + strings.Repeat("x", 100_000) + "\",0,1,,\n" +
+		strings.Repeat("7,,short,,1,,,\n8,,,short,,,,1\n", 2000)
+	for _, m := range []*importer.Mapping{nil, {Answer: "/note", Scores: map[string]string{"a": "/score", "b": "/reward", "c": "/id"}}} {
+		runs := func(reuse bool) (then []string, kept []importer.Run) {
+			src, err := importer.OpenRows("file", strings.NewReader(in), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src.ReuseRuns = reuse
+			for run, err := range src.Runs() {
+				then, kept = append(then, fmt.Sprintf("%+v %v", run, err)), append(kept, run)
+			}
+			return then, kept
+		}
+		want, kept := runs(false)
+		for i := range kept {
+			if now := fmt.Sprintf("%+v", kept[i]); !strings.HasPrefix(want[i], now) {
+				t.Fatalf("a later run changed run %d:\n%.2000s\n%.2000s", i, want[i], now)
+			}
+		}
+		got, _ := runs(true)
+		if len(got) != len(want) {
+			t.Fatalf("got %d runs, want %d", len(got), len(want))
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Fatalf("run %d: got %.2000s\nwant %.2000s", i, got[i], want[i])
+			}
+		}
+	}
 }

@@ -89,7 +89,8 @@ func (w *walker) fail(line int, err error) { w.give(Run{}, w.errorAt(line, "", e
 
 func (w *walker) begin(line int) format.Run {
 	w.runs++
-	return format.Run{Name: "run-" + strconv.Itoa(w.runs), Line: line, Epoch: NoEpoch, Head: w.head}
+	name := strconv.AppendInt(append(make([]byte, 0, 24), "run-"...), int64(w.runs), 10)
+	return format.Run{Name: string(name), Line: line, Epoch: NoEpoch, Head: w.head}
 }
 
 // values reads runs that are JSON values: one per line, or over any number of lines. After a

@@ -46,7 +46,7 @@ func ADKCase(d *jsonio.Dec, run *Run) {
 	path := ""
 	if d.Peek() == '[' {
 		old = json.RawMessage(d.Raw())
-		run.setMeta("turns", old)
+		run.SetMeta("turns", old)
 	} else {
 		raw = run.object(d)
 		run.identify(raw, "eval_id", "case_id", "name")

@@ -73,7 +73,7 @@ func (r *claudeRun) result(rec *record) {
 	for _, name := range [][2]string{{"total_cost_usd", "cost"}, {"duration_ms", "latencyMs"}} {
 		if value := rec.members.get(name[0]); value != nil {
 			r.number(rec, name[0], value)
-			r.setMeta(name[1], value)
+			r.SetMeta(name[1], value)
 		}
 	}
 }

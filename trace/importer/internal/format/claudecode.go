@@ -116,7 +116,7 @@ func (c *claude) addAll(records []record, rest map[string]json.RawMessage, line 
 		c.session("", line)
 	}
 	for name, value := range rest {
-		c.last.run("", line).setMeta(name, value)
+		c.last.run("", line).SetMeta(name, value)
 	}
 	c.sessions = slices.DeleteFunc(c.sessions, func(s *claudeSession) bool {
 		idle := c.records-s.seen > maxIdleRecords
@@ -399,7 +399,7 @@ func (c *claude) end(s *claudeSession) (runs []Run) {
 		runs = append(runs, r.Run)
 	}
 	if others := s.otherAgents(); others != nil {
-		runs[0].setMeta("subagents", others)
+		runs[0].SetMeta("subagents", others)
 	}
 	return runs
 }

@@ -127,14 +127,14 @@ func (r *langChainRun) state(raw json.RawMessage, line int, path string) {
 		r.add(rec)
 	}
 	for name, value := range rest {
-		r.setMeta(name, value)
+		r.SetMeta(name, value)
 	}
 }
 
 // keep keeps the members of an object in the metadata.
 func (r *langChainRun) keep(object json.RawMessage) {
 	for name, value := range tree.Members(object) {
-		r.setMeta(name, value)
+		r.SetMeta(name, value)
 	}
 }
 

@@ -97,7 +97,7 @@ func Messages(d *jsonio.Dec, run *Run) {
 func (r *Run) endMiniSWEAgent() {
 	if n := len(r.Messages) - 1; n >= 0 && r.Messages[n].Role == "exit" && strings.HasPrefix(r.meta("trajectory_format"), "mini-swe-agent") {
 		exit := r.Messages[n]
-		r.setMeta("exit", exit.AppendJSON(nil))
+		r.SetMeta("exit", exit.AppendJSON(nil))
 		r.Messages, r.Answer = r.Messages[:n], cmp.Or(tree.Scalar(r.Meta["info"], "submission"), exit.Text())
 	}
 }

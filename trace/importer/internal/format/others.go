@@ -26,14 +26,8 @@ func (r *Run) ReportOtherMessages(known ...json.RawMessage) {
 		}
 		return read[said(m)]
 	}
-	var names []string
-	for name, value := range r.Meta {
-		if value[0] == '{' || value[0] == '[' || mayHaveJSON(value) || slices.Contains(callNames, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	slices.Sort(r.others)
+	for _, name := range slices.Compact(r.others) {
 		value := decode(name, r.Meta[name])
 		switch {
 		case slices.ContainsFunc(known, func(k json.RawMessage) bool { return bytes.Equal(value, k) || bytes.Equal(r.Meta[name], k) }):

@@ -234,28 +234,32 @@ func (l *lists) add(name string, raw json.RawMessage) {
 // moveTo moves the lists to the metadata of a run.
 func (l lists) moveTo(run *Run) {
 	for name, list := range l {
-		run.setMeta(name, list.JSON())
+		run.SetMeta(name, list.JSON())
 	}
 }
 
-func (r *Run) setMeta(name string, raw json.RawMessage) {
+// SetMeta sets a member of Meta.
+func (r *Run) SetMeta(name string, raw json.RawMessage) {
 	if r.Meta == nil {
 		r.Meta = map[string]json.RawMessage{}
 	}
 	r.Meta[name] = raw
+	if isObject(raw) || isArray(raw) || mayHaveJSON(raw) || slices.Contains(callNames, name) {
+		r.others = append(r.others, name)
+	}
 }
 
 // setUsage sets the usage that importer.Run.Resources returns.
 func (r *Run) setUsage(u llm.Usage) {
 	if u != (llm.Usage{}) {
-		r.setMeta("usage", u.AppendJSON(nil))
+		r.SetMeta("usage", u.AppendJSON(nil))
 	}
 }
 
 // setCost sets the cost that importer.Run.Resources returns, unless it is 0.
 func (r *Run) setCost(cost float64) {
 	if cost > 0 {
-		r.setMeta("cost", strconv.AppendFloat(nil, cost, 'f', -1, 64))
+		r.SetMeta("cost", strconv.AppendFloat(nil, cost, 'f', -1, 64))
 	}
 }
 

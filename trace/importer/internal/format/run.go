@@ -49,6 +49,7 @@ type Run struct {
 	Record func() []Run
 
 	reader *message.Reader // of the prompt
+	others []string        // members of Meta that may have messages or calls
 }
 
 // Unknown is a part of a recorded run that was not understood.
@@ -146,10 +147,7 @@ func (r *Run) Members(d *jsonio.Dec, read func(), names ...string) (found bool) 
 		if d.Err() != nil {
 			return found
 		}
-		if r.Meta == nil {
-			r.Meta = map[string]json.RawMessage{}
-		}
-		r.Meta[key] = jsonio.Bytes(raw)
+		r.SetMeta(key, jsonio.Bytes(raw))
 	}
 	return found
 }
@@ -198,12 +196,13 @@ func (r *Run) identify(raw json.RawMessage, names ...string) {
 // SetName names the run after the members of Meta that identify it, if there are any.
 func (r *Run) SetName() {
 	task, trial := r.meta("task_id"), r.meta("trial")
-	if task == "" {
+	switch {
+	case task == "":
 		r.Name = cmp.Or(r.meta("id"), r.Name)
-		return
-	}
-	if r.Name = "task-" + task; trial != "" {
-		r.Name += "/trial-" + trial
+	case trial == "":
+		r.Name = "task-" + task
+	default:
+		r.Name = "task-" + task + "/trial-" + trial
 	}
 }
 
@@ -326,7 +325,7 @@ func (r *Run) Ask(prompt json.RawMessage) {
 		}
 		r.reader = nil
 	}
-	r.Messages = append(make([]llm.Message, 0, 2), llm.User(tree.String(prompt))) // Reply adds another
+	r.Messages = append(slices.Grow(r.Messages, 2), llm.User(tree.String(prompt))) // Reply adds another
 }
 
 // Reply sets the final answer, and ends the messages with it unless they end with an
