@@ -100,6 +100,9 @@ var table = []packageRule{
 		packages: []string{"internal/jsonio"},
 	},
 	{
+		name: "internal/linediff", does: "shows where two texts differ",
+	},
+	{
 		name: "internal/lockfile", does: "a lock on a file for one process",
 		modules: []string{"golang.org/x/sys"},
 	},
@@ -291,7 +294,7 @@ var table = []packageRule{
 	{
 		name: "loop/explore", does: "choices of a run, drivers, shrinking",
 		not:      "what a loop does",
-		packages: []string{"trace/check"},
+		packages: []string{"internal/linediff", "trace/check"},
 	},
 	{
 		name: "loop/looptest", does: "contract suite for any loop in Go",
@@ -302,7 +305,7 @@ var table = []packageRule{
 	{
 		name: "loop/scenario", does: "a scenario file becomes a run, and a recorded run becomes a scenario file",
 		not:      "checking, scoring",
-		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "internal/visible", "llm", "trace", "trace/check", "loop", "loop/explore", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/linediff", "internal/suggest", "internal/visible", "llm", "trace", "trace/check", "loop", "loop/explore", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"},
 		modules:  []string{yaml, "golang.org/x/tools/txtar"},
 	},
 	{

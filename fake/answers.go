@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // answers are the answers that goroutines wait for, without a clock.
@@ -12,6 +13,7 @@ type answers struct {
 	mu      sync.Mutex
 	list    []*Pending
 	changed chan struct{} // has a value after a goroutine has begun to wait
+	hanging atomic.Int64
 }
 
 // Pending is an answer that a goroutine of the loop waits for: the response of a model, or the result of a tool.
@@ -72,6 +74,9 @@ func (w *World) Pending() []*Pending {
 	}
 	return slices.Clone(a.list)
 }
+
+// Hanging returns the number of calls of models and tools that wait until their context ends.
+func (w *World) Hanging() int { return int(w.answers.hanging.Load()) }
 
 // Deliver lets an answer come, with one of its faults. If its context has ended, it comes all the same with late,
 // and otherwise fails with the cause.

@@ -100,7 +100,7 @@ func (c *Clock) Until(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	c.mu.Lock()
-	return c.wait(waitState{description: "the end of a context", ctx: ctx, failsOnDeadlock: true})
+	return c.wait(waitState{description: "the end of a context", ctx: ctx, on: contextEnds, failsOnDeadlock: true})
 }
 
 // WithTimeout returns a context that ends after d of virtual time with this cause; nil

@@ -116,6 +116,8 @@ func (w *World) await(ctx context.Context, at, name string, faults []string) (ch
 
 func (w *World) until(ctx context.Context) error {
 	if w.answers != nil {
+		w.answers.hanging.Add(1)
+		defer w.answers.hanging.Add(-1)
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
@@ -279,11 +281,12 @@ func (c *Clock) addAnswers() {
 	}
 }
 
-// passTime lets time pass while no answer can come. A run that only a cancel can end is canceled.
+// passTime lets time pass while no answer can come. A run in which a model or a tool hangs is canceled if nothing else
+// can end it.
 func (c *Clock) passTime() bool {
 	passes := len(c.timers) > 0 && c.timers[0].at < forever
 	switch {
-	case c.held != nil, len(c.timers) > 0 && !passes && c.cancel != nil:
+	case c.cancel != nil && (c.held != nil || !passes && c.hangs()):
 		c.cancelRun()
 	case passes:
 		c.elapsed = c.timers[0].at
@@ -292,6 +295,14 @@ func (c *Clock) passTime() bool {
 	}
 	return true
 }
+
+// hangs reports whether a task waits until its context ends.
+func (c *Clock) hangs() bool {
+	return slices.ContainsFunc(c.waiting, func(t *task) bool { return t.waiting.on == contextEnds })
+}
+
+// contextEnds is what tasks wait on that wait until their context ends.
+var contextEnds = &drainer{2}
 
 // interrupt cancels the run or lets time pass before an answer comes, if that is chosen.
 func (c *Clock) interrupt(due bool) bool {

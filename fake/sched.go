@@ -44,7 +44,7 @@ func (c *Clock) newTask() *task {
 type waitState struct {
 	description     string
 	ctx             context.Context // ends the wait, if not nil
-	on              any             // the *gate, the *signal, drain, or waitsForAnswer
+	on              any             // the *gate, the *signal, drain, contextEnds, or waitsForAnswer
 	answer          string          // the name of the answer
 	timer           *timer          // of a sleep
 	failsOnDeadlock bool            // the task gets a DeadlockError
@@ -184,10 +184,6 @@ func (c *Clock) fire(tm *timer) {
 }
 
 func (c *Clock) failDeadlock() {
-	if c.cancel != nil { // the caller of the run gives up
-		c.cancelRun()
-		return
-	}
 	err := &DeadlockError{}
 	var failing []*task
 	for _, t := range c.waiting {

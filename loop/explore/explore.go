@@ -28,6 +28,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/looptape/looptape/internal/linediff"
 	"github.com/looptape/looptape/trace/check"
 )
 
@@ -114,21 +115,31 @@ func Exhaust(start func() Program, b Bounds) *Result {
 	roots := e.divide(8 * runtime.GOMAXPROCS(0))
 	parts := make([]*part, len(roots))
 	var next, runs atomic.Int64
+	concurrently(start, len(roots), func(program Program, _ int) {
+		for i := int(next.Add(1)) - 1; i < len(roots); i = int(next.Add(1)) - 1 {
+			parts[i] = explorePart(program, roots[i], b, &runs)
+		}
+	})
+	return e.merge(parts)
+}
+
+// concurrently calls work with a program for each processor, at most n, and with their number.
+func concurrently(start func() Program, n int, work func(program Program, worker int)) {
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(roots)) {
+	var returned atomic.Int64
+	n = min(runtime.GOMAXPROCS(0), n)
+	for i := range n {
 		workers.Go(func() {
 			program := start()
 			defer program.Close()
-			for i := int(next.Add(1)) - 1; i < len(roots); i = int(next.Add(1)) - 1 {
-				parts[i] = explorePart(program, roots[i], b, &runs)
-			}
+			work(program, i)
+			returned.Add(1)
 		})
 	}
 	workers.Wait()
-	if slices.Contains(parts, nil) { // a run has ended its goroutine, such as by FailNow of a test
+	if returned.Load() < int64(n) { // a run has ended its goroutine, such as by FailNow of a test
 		runtime.Goexit()
 	}
-	return e.merge(parts)
 }
 
 // search is an exploration.
@@ -193,7 +204,8 @@ func difference(one, two *Choices, first string, b Outcome) string {
 		text = two.diverged
 	}
 	if b.Text != nil {
-		text += "\n" + lineDiff(first, b.Text())
+		lines, _ := linediff.Lines(first, b.Text())
+		text += "\n" + lines
 	}
 	return text
 }
@@ -206,6 +218,10 @@ type part struct {
 	cut      bool
 	diverged string
 	unstable string
+}
+
+func newPart() *part {
+	return &part{traces: map[uint64]bool{}, failures: map[string]*found{}}
 }
 
 // twice is the number of first runs of a part that are made again.
@@ -234,7 +250,7 @@ type found struct {
 
 // explorePart makes all runs that begin with root.
 func explorePart(program Program, root []int, b Bounds, runs *atomic.Int64) *part {
-	p := &part{traces: map[uint64]bool{}, failures: map[string]*found{}}
+	p := newPart()
 	c := &Choices{bounds: b, prefix: slices.Clone(root)}
 	for {
 		if n := runs.Add(1); b.Runs > 0 && n > int64(b.Runs) {
@@ -283,19 +299,12 @@ func (p *part) add(o Outcome, c *Choices) {
 // merge adds up the parts, in order, and shrinks the failures.
 func (e *search) merge(parts []*part) *Result {
 	r := &Result{Bounds: e.bounds, Complete: true, Unstable: e.unstable}
-	all, failures := map[uint64]bool{}, map[string]*found{}
+	all := newPart()
 	for _, p := range parts {
-		for d, plain := range p.traces {
-			all[d] = all[d] || plain
-		}
-		for id, f := range p.failures {
-			if g := failures[id]; g != nil {
-				g.count += f.count
-				continue
-			}
+		for _, f := range p.failures {
 			f.run += r.Runs
-			failures[id] = f
 		}
+		all.join(p)
 		r.Runs += p.runs
 		r.Complete = r.Complete && !p.cut
 		for _, u := range []string{p.diverged, p.unstable} {
@@ -304,16 +313,35 @@ func (e *search) merge(parts []*part) *Result {
 			}
 		}
 	}
-	for _, plain := range all {
+	for _, plain := range all.traces {
 		if plain {
 			r.Orders++
 		}
 	}
-	r.Traces, r.Hash = len(all), hashOf(all)
+	r.Traces, r.Hash = len(all.traces), hashOf(all.traces)
 	program := e.start()
 	defer program.Close()
-	r.addFailures(program, failures)
+	r.addFailures(program, all.failures)
 	return r
+}
+
+// join adds the traces and failures of q. The earlier run of a failure remains.
+func (p *part) join(q *part) {
+	for d, plain := range q.traces {
+		p.traces[d] = p.traces[d] || plain
+	}
+	for id, g := range q.failures {
+		f := p.failures[id]
+		switch {
+		case f == nil:
+			p.failures[id] = g
+		case g.run < f.run:
+			g.count += f.count
+			p.failures[id] = g
+		default:
+			f.count += g.count
+		}
+	}
 }
 
 func hashOf(digests map[uint64]bool) string {

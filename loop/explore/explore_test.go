@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,12 +115,12 @@ func TestFirstFailure(t *testing.T) {
 
 // TestUnstable reports a program that is not a function of its choices.
 func TestUnstable(t *testing.T) {
-	n := 0
+	var runs atomic.Uint64
 	r := explore.Exhaust(func() explore.Program {
 		return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
-			n++
+			n := runs.Add(1)
 			c.Order("next", "", []string{"a", "b"}[:1+n%2])
-			return explore.Outcome{Digest: uint64(n)}
+			return explore.Outcome{Digest: n}
 		})
 	}, explore.Bounds{Runs: 3})
 	if len(r.Unstable) == 0 || !strings.Contains(r.Unstable[0], "the same choices gave two runs") {
@@ -157,21 +158,28 @@ func TestPCT(t *testing.T) {
 	}
 }
 
-// TestExhaustEndsGoroutine explores a program whose last run ends its goroutine, as FailNow of a test does.
-func TestExhaustEndsGoroutine(t *testing.T) {
-	last := func(order []string, _ map[string]string) bool {
+// TestEndedGoroutine explores a program that ends its goroutine in one run, as FailNow of a test does.
+func TestEndedGoroutine(t *testing.T) {
+	start := toy(strings.Split("abcdef", ""), func(order []string, _ map[string]string) bool {
 		if strings.Join(order, "") == "fedcba" {
 			runtime.Goexit()
 		}
 		return false
+	})
+	for name, explored := range map[string]func() *explore.Result{
+		"exhaustive": func() *explore.Result { return explore.Exhaust(start, explore.Bounds{}) },
+		"random": func() *explore.Result {
+			return explore.Random(start, explore.RandomOptions{Bounds: explore.Bounds{Runs: 20_000}})
+		},
+	} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r := explored()
+			t.Errorf("%s: got %s, want no result", name, r.Summary())
+		}()
+		<-done
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r := explore.Exhaust(toy(strings.Split("abcdef", ""), last), explore.Bounds{})
-		t.Errorf("got %s, want no result", r.Summary())
-	}()
-	<-done
 }
 
 // TestParseChoice reads what String writes.

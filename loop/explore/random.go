@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 )
 
 // RandomOptions are the options of [Random].
@@ -41,24 +40,17 @@ func Random(start func() Program, o RandomOptions) *Result {
 	if o.Only != 0 {
 		first, last = o.Only, o.Only
 	}
-	workers := min(runtime.GOMAXPROCS(0), last-first+1)
-	parts := make([]*part, workers)
-	var wait sync.WaitGroup
-	for w := range workers {
-		wait.Go(func() {
-			program := start()
-			defer program.Close()
-			parts[w] = &part{traces: map[uint64]bool{}, failures: map[string]*found{}}
-			for n := first + w; n <= last; n += workers {
-				pick := p.begin(rand.New(rand.NewPCG(o.Seed, uint64(n))), o.Faults) //nolint:gosec // not for security
-				c := &Choices{bounds: o.Bounds, pick: pick}
-				parts[w].runs = n - 1
-				parts[w].add(program.Run(c), c)
-			}
-			parts[w].runs = 0
-		})
-	}
-	wait.Wait()
+	parts := make([]*part, runtime.GOMAXPROCS(0))
+	concurrently(start, len(parts), func(program Program, worker int) {
+		q := newPart()
+		parts[worker] = q
+		for n := first + worker; n <= last; n += len(parts) {
+			pick := p.begin(rand.New(rand.NewPCG(o.Seed, uint64(n))), o.Faults) //nolint:gosec // not for security
+			c := &Choices{bounds: o.Bounds, pick: pick}
+			q.runs = n - 1
+			q.add(program.Run(c), c)
+		}
+	})
 	for _, q := range parts[1:] {
 		parts[0].join(q)
 	}
@@ -70,25 +62,6 @@ func Random(start func() Program, o RandomOptions) *Result {
 		f.Seed = o.Seed
 	}
 	return r
-}
-
-// join adds the runs of q, whose numbers are among those of p.
-func (p *part) join(q *part) {
-	for d, plain := range q.traces {
-		p.traces[d] = p.traces[d] || plain
-	}
-	for id, g := range q.failures {
-		f := p.failures[id]
-		switch {
-		case f == nil:
-			p.failures[id] = g
-		case g.run < f.run:
-			g.count += f.count
-			p.failures[id] = g
-		default:
-			f.count += g.count
-		}
-	}
 }
 
 // Guarantee is what PCT guarantees for a bug of a depth.

@@ -3,8 +3,8 @@ package explore
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/looptape/looptape/internal/linediff"
 	"github.com/looptape/looptape/trace/check"
 )
 
@@ -143,28 +143,6 @@ func (f *Failure) Diff() string {
 	if f.Neighbor == "" {
 		return ""
 	}
-	return lineDiff(f.Text, f.Neighbor)
-}
-
-// lineDiff returns the lines from shortly before the first difference to the last one.
-func lineDiff(a, b string) string {
-	x, y := strings.Split(strings.TrimSuffix(a, "\n"), "\n"), strings.Split(strings.TrimSuffix(b, "\n"), "\n")
-	i := 0
-	for i < min(len(x), len(y)) && x[i] == y[i] {
-		i++
-	}
-	n := 0
-	for n < min(len(x), len(y))-i && x[len(x)-1-n] == y[len(y)-1-n] {
-		n++
-	}
-	var out strings.Builder
-	put := func(sign string, lines []string) {
-		for _, l := range lines {
-			out.WriteString(sign + l + "\n")
-		}
-	}
-	put("  ", x[max(0, i-3):i])
-	put("- ", x[i:len(x)-n])
-	put("+ ", y[i:len(y)-n])
-	return out.String()
+	text, _ := linediff.Lines(f.Text, f.Neighbor)
+	return text
 }

@@ -48,7 +48,7 @@ type ExploreOptions struct {
 // finds what that order changes.
 func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	t.Helper()
-	r := explored(t, loop, opts)
+	r := Explored(t, loop, opts)
 	t.Log(r.Summary())
 	for _, f := range r.Failures {
 		t.Error(f)
@@ -59,7 +59,8 @@ func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	return r
 }
 
-func explored(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
+// Explored explores the loop as [Explore] does. It does not fail t for what it finds.
+func Explored(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	t.Helper()
 	if opts == nil {
 		opts = &ExploreOptions{}
@@ -267,6 +268,9 @@ func (r *exploredRun) drive(ended, changed <-chan struct{}) {
 				return
 			}
 			gaveUp = true
+			if r.world.Hanging() == 0 {
+				r.report("INV-26", "the run does not end, and no model or tool hangs; it is canceled")
+			}
 			r.log("the run is canceled, since it does not end")
 			r.canceled = true
 			r.cancel()

@@ -44,7 +44,9 @@ func (r *exploredRun) check() {
 		r.report(id, "the run fails: %v", r.err)
 	case r.err == nil && !r.canceled && last >= 0 && r.responses[last] == nil:
 		r.report("INV-11", "the run ends without an error, and model call %d failed", last+1)
-	case r.err == nil && !r.canceled && last >= 0:
+	case r.err == nil && !r.canceled && last < 0:
+		r.report("INV-11", "the run ends without an error, and called no model")
+	case r.err == nil && !r.canceled:
 		r.checkEnd(r.responses[last])
 	}
 	r.checkResult()
@@ -85,18 +87,25 @@ func (r *exploredRun) checkSentBack(where string, resp *llm.Response, added []ll
 	}
 }
 
-// checkTexts checks that each result that is no error has the text that the tool returned for its call.
+// checkTexts checks that each result that is no error has the text that the tool returned for its call. The calls of
+// a message may have one id, which is reported elsewhere.
 func (r *exploredRun) checkTexts(where string, list []llm.Message) {
-	calls := map[string]llm.ToolCall{}
+	calls := map[string][]llm.ToolCall{}
 	for _, m := range list {
 		for _, c := range m.Calls() {
-			calls[c.ID] = c
+			delete(calls, c.ID)
+		}
+		for _, c := range m.Calls() {
+			calls[c.ID] = append(calls[c.ID], c)
 		}
 		for _, res := range resultsIn(m) {
-			c := calls[res.ID]
-			text, ran := r.returned[entry{c.Name, c.Arguments}]
-			if ran && !res.IsError && !strings.Contains(res.Text(), text) {
-				r.report("INV-01", "%s: the result of the call %q of %s with %s is %q; the tool returned %q", where, c.ID, c.Name, c.Arguments, res.Text(), text)
+			right := func(c llm.ToolCall) bool {
+				text, ran := r.returned[entry{c.Name, c.Arguments}]
+				return !ran || res.IsError || strings.Contains(res.Text(), text)
+			}
+			if own := calls[res.ID]; len(own) > 0 && !slices.ContainsFunc(own, right) {
+				c := own[0]
+				r.report("INV-01", "%s: the result of the call %q of %s with %s is %q; the tool returned %q", where, c.ID, c.Name, c.Arguments, res.Text(), r.returned[entry{c.Name, c.Arguments}])
 			}
 		}
 	}

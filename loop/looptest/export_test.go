@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/trace/check"
 )
 
@@ -52,10 +51,4 @@ func Restarts(t *testing.T, loop Loop) (n int) {
 func HasRealTimeLimit(t *testing.T) bool {
 	t.Helper()
 	return newRealTime(t).expired != nil
-}
-
-// Explored is [Explore] for a test that expects failures.
-func Explored(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
-	t.Helper()
-	return explored(t, loop, opts)
 }

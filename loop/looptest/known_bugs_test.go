@@ -63,10 +63,24 @@ func checkKnown(t *testing.T, b *knownBug, r *explore.Result, f *explore.Failure
 // start runs calls concurrently and returns a channel with their results as the calls end.
 func start(ctx context.Context, c *smallRun, calls []llm.ToolCall) <-chan llm.ToolResult {
 	done := make(chan llm.ToolResult, len(calls))
+	startOn(ctx, done, c, calls)
+	return done
+}
+
+// startOn is [start] with a channel. After a cancel, calls do not wait for a tool. They run one after another then,
+// since the order would be that of the Go scheduler.
+func startOn(ctx context.Context, done chan<- llm.ToolResult, c *smallRun, calls []llm.ToolCall) {
+	if ctx.Err() != nil {
+		go func() {
+			for _, call := range calls {
+				done <- c.tool(ctx, c, call)
+			}
+		}()
+		return
+	}
 	for _, call := range calls {
 		go func() { done <- c.tool(ctx, c, call) }()
 	}
-	return done
 }
 
 // asTheyCome returns the results of calls in the order in which the calls end.
@@ -263,9 +277,7 @@ var orderBugs = []knownBug{
 		fault: "After a failure the loop abandons the batch, and the results of its other calls come back in a later batch.",
 		change: func(s *small) {
 			s.batch = func(c *smallRun, calls []llm.ToolCall) (results []llm.ToolResult, err error) {
-				for _, call := range calls {
-					go func() { c.queue <- c.tool(c.ctx, c, call) }()
-				}
+				startOn(c.ctx, c.queue, c, calls)
 				for range calls {
 					r := <-c.queue
 					results = append(results, r)

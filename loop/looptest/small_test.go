@@ -299,3 +299,44 @@ func TestExploreImmutability(t *testing.T) {
 		}
 	}
 }
+
+// TestExploreNothing explores loops that do nothing, or nothing more after a result, without an error.
+func TestExploreNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		loop looptest.Loop
+		want string
+	}{
+		"no model call": {looptest.LoopFunc(func(context.Context, *looptest.Input) (*looptest.Result, error) { return &looptest.Result{}, nil }), "INV-11"},
+		"waits for the end of its context": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			out, err := newSmall().Run(ctx, in)
+			<-ctx.Done()
+			return out, err
+		}), "INV-26"},
+		"waits for its context after a failure": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			out, err := newSmall().Run(ctx, in)
+			if err != nil {
+				<-ctx.Done()
+			}
+			return out, err
+		}), "INV-26"},
+	} {
+		r := looptest.Explored(t, tt.loop, &looptest.ExploreOptions{Script: oneCall()})
+		if len(r.Failures) == 0 || !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return f.Invariant == tt.want }) {
+			t.Errorf("%s: got %v, want a violation of %s", name, r.Failures, tt.want)
+		}
+	}
+}
+
+// TestExploreRepeatedIDs explores a loop that keeps the ids of the provider. Two calls of one message may have one id:
+// the result of each is no result of the other.
+func TestExploreRepeatedIDs(t *testing.T) {
+	s := newSmall()
+	s.accept = keepIDs
+	var got []string
+	for _, f := range looptest.Explored(t, s, nil).Failures {
+		got = append(got, f.Invariant)
+	}
+	if !slices.Contains(got, "INV-04") || slices.Contains(got, "INV-01") {
+		t.Errorf("got %q, want INV-04, and not INV-01", got)
+	}
+}

@@ -76,7 +76,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	x.events = x.events[:0]
 	var found []check.Violation
 	report := func(invariant, format string, args ...any) {
-		found = append(found, check.Violation{Invariant: invariant, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
+		found = append(found, check.Violation{Invariant: invariant, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
 	}
 	agent, err := loop.New(x.world, &cfg)
 	if err != nil {

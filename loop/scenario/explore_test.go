@@ -63,7 +63,8 @@ func (r *recording) Run(c *explore.Choices) explore.Outcome {
 	return o
 }
 
-// TestExploreOrders: a step of n calls has n! orders, and each is run once.
+// TestExploreOrders: a step of n calls has n! orders, and each is run once. All interleavings of the goroutines give
+// the same runs.
 func TestExploreOrders(t *testing.T) {
 	for _, tt := range []struct{ steps, calls, concurrency, want int }{
 		{1, 1, -1, 1}, {3, 1, -1, 1}, {1, 2, -1, 2}, {1, 3, -1, 6}, {1, 4, -1, 24}, {2, 3, -1, 36}, {1, 4, 1, 1}, {1, 3, 2, 4},
@@ -72,6 +73,13 @@ func TestExploreOrders(t *testing.T) {
 		r := explore.Exhaust(start, explore.Bounds{})
 		if r.Runs != tt.want || r.Traces != tt.want || r.Orders != tt.want || !r.Complete || len(r.Failures)+len(r.Unstable) > 0 {
 			t.Errorf("%+v: %s", tt, r.Summary())
+		}
+		if tt.steps > 1 || tt.calls > 3 {
+			continue
+		}
+		all := explore.Exhaust(start, explore.Bounds{Preemptions: 99})
+		if t.Logf("%+v: %d runs instead of %d", tt, r.Runs, all.Runs); all.Hash != r.Hash || !all.Complete {
+			t.Errorf("%+v: all interleavings: %s; want the set %s", tt, all.Summary(), r.Hash)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/linediff"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -158,39 +159,19 @@ func (f *File) Compare(o *Result) string {
 		want, came, parts = withoutDigest(want), withoutDigest(trace.FormatTextV1(trace.Canonical(withoutNewOptions(o.Events)))), currentParts(parts)
 	}
 	if f.HasTrace {
-		out = lineDiff(traceSection, want, came)
+		out = sectionDiff(traceSection, want, came)
 	}
 	if f.HasParts {
-		out += lineDiff(partsSection, parts, cameParts)
+		out += sectionDiff(partsSection, parts, cameParts)
 	}
 	return out
 }
 
-// lineDiff returns the lines from shortly before the first difference to the last one.
-func lineDiff(name, want, got string) string {
-	if want == got {
+// sectionDiff is the difference of a section.
+func sectionDiff(name, want, got string) string {
+	text, at := linediff.Lines(want, got)
+	if text == "" {
 		return ""
 	}
-	w, g := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
-	at := 0
-	for w[at] == g[at] { // ends at the last line, since only that one has no newline
-		at++
-	}
-	end := 0
-	for end < min(len(w), len(g))-at && w[len(w)-1-end] == g[len(g)-1-end] {
-		end++
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, from line %d (-want +got):\n", name, at+1)
-	put := func(sign string, lines []string) {
-		for _, l := range lines {
-			if l != "" {
-				b.WriteString(sign + strings.TrimSuffix(l, "\n") + "\n")
-			}
-		}
-	}
-	put("  ", w[max(0, at-2):at])
-	put("- ", w[at:len(w)-end])
-	put("+ ", g[at:len(g)-end])
-	return b.String()
+	return fmt.Sprintf("%s, from line %d (-want +got):\n%s", name, at, text)
 }

@@ -1,0 +1,31 @@
+package fake_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+)
+
+// firstOptions chooses what the script says.
+type firstOptions struct{}
+
+func (firstOptions) Order(string, string, []string) int  { return 0 }
+func (firstOptions) Switch(string, string, []string) int { return 0 }
+func (firstOptions) Fault(string, string, []string) int  { return 0 }
+
+// TestWorldDeadlock: a run whose goroutines wait for each other is not canceled. It has a deadlock.
+func TestWorldDeadlock(t *testing.T) {
+	w := fake.NewWorld(&fake.Script{})
+	defer w.Close()
+	clock := w.Begin(firstOptions{}, func() { t.Error("the run is canceled") })
+	panicked := w.Go(func() {
+		wait, _ := clock.Signal()
+		wait()
+	})
+	if err, _ := panicked.(error); err == nil {
+		t.Errorf("got %v, want a deadlock", panicked)
+	} else if _, is := errors.AsType[*fake.DeadlockError](err); !is {
+		t.Errorf("got %v, want a deadlock", err)
+	}
+}
