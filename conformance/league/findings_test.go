@@ -1,0 +1,42 @@
+package league
+
+import "slices"
+
+// The causes of a finding.
+const (
+	causeLoop       = "the loop"
+	causeProvider   = "the response"
+	causeDocumented = "documented"
+)
+
+// finding explains why a loop violates an invariant. Each was read in the code of the loop.
+type finding struct {
+	family, invariant string
+	cause             string
+	text              string
+}
+
+var findings = []finding{
+	{"agentier", "INV-16", causeDocumented, "The run has a deadline of one minute and abandons a tool that does not end within a second after it (`Config.Deadline`, `Config.Grace`). Its trace has an event for the call."},
+	{"agentier", "INV-23", causeDocumented, "A tool that takes longer than the deadline of one minute ends the run with TIMEOUT (requirements AG-10 and AG-13)."},
+	{"agentloop", "INV-09", causeDocumented, "Arguments that are not a JSON object become an empty object (requirement AL-36). The trace has an event with the reason."},
+	{"deepagents", "INV-05", causeDocumented, "A call with invalid arguments is repaired by a separate request to a model (requirements DA-25 to DA-28). The request after that continues the conversation."},
+	{"fantasy", "INV-17", causeLoop, "Tools that are not `Parallel` run one after the other, and the code between them does not look at the context (`executeTools` and `processStepStream` in `agent.go`). A tool that starts after the cancel gets the canceled context, and can return at once."},
+	{"fantasy", "INV-03", causeLoop, "The result of a `Parallel` tool is appended when the tool ends (`processStepStream` in `agent.go`). Each result has its id, so Chat Completions accepts the request, but the request depends on which tool is faster. Tools that are not `Parallel`, the default, keep the order."},
+	{"fantasy", "INV-04", causeProvider, "Ids are sent back as the provider sent them: repeated ones, and in Generate empty ones. In streams, the client replaces an empty id by `tool-call-` and the index of the call."},
+	{"fantasy", "INV-24", causeProvider, "A call with an empty name gets an error result, and is sent back with its empty name."},
+	{"eino", "INV-04", causeProvider, "Ids are sent back as the provider sent them, empty and repeated ones included."},
+	{"eino", "INV-24", causeProvider, "A call with an empty name gets the result of `UnknownToolsHandler`, and is sent back with its empty name."},
+	{"ADK", "INV-01", causeProvider, "The history is made from the events of the session, and results are joined to calls by id (`internal/llminternal/contents_processor.go`). If a response has an id of an earlier response, its results replace those of the earlier call and are repeated there. ADK generates an id for a call without one."},
+	{"ADK", "INV-05", causeProvider, "The same: the results of the earlier step change in the next request."},
+	{"ADK", "INV-24", causeProvider, "A call with an empty name gets an error result, and is sent back with its empty name. With SSE the call is omitted."},
+}
+
+// explained returns the finding for a violation.
+func explained(family, invariant string) (finding, bool) {
+	i := slices.IndexFunc(findings, func(f finding) bool { return f.family == family && f.invariant == invariant })
+	if i < 0 {
+		return finding{}, false
+	}
+	return findings[i], true
+}

@@ -1,0 +1,144 @@
+// Package league explores loops of other projects, and the presets of looptape, with the same scripts, and writes
+// docs/league.md.
+package league
+
+import (
+	"encoding/json"
+	"flag"
+	"io"
+	"log"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/loop/explore"
+)
+
+var (
+	update = flag.Bool("update", false, "write the results and the page")
+	times  = flag.Int("times", 1, "explore each loop this `number` of times; with more than 1, with each script")
+)
+
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // ADK logs each error of a connection
+	m.Run()
+}
+
+// TestExplorations explores each loop, and compares the results with the page's. Each failure has an explanation.
+func TestExplorations(t *testing.T) {
+	known, err := readResults()
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	var results []result
+	for i, s := range scripts() {
+		if i > 0 && *times == 1 && !*update {
+			break
+		}
+		for _, e := range entries() {
+			t.Run(e.name+"/"+s.name, func(t *testing.T) {
+				got := exploreTimes(t, &e, &s)
+				results = append(results, got)
+				i := slices.IndexFunc(known, func(r result) bool { return r.Loop == e.name && r.Script == s.name })
+				if i < 0 || *update {
+					return
+				}
+				got.Times = known[i].Times
+				if diff := cmp.Diff(known[i], got); diff != "" {
+					t.Errorf("the exploration differs from %s (-want +got); go test -update -times 20 writes it:\n%s", resultsFile, diff)
+				}
+			})
+		}
+	}
+	if *update && !t.Failed() {
+		data, err := json.MarshalIndent(results, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, resultsFile, append(data, '\n'))
+		known = results
+	}
+	if want := len(entries()) * len(scripts()); len(known) != want {
+		t.Errorf("%s has %d explorations, want %d: run go test -update -times 20", resultsFile, len(known), want)
+	}
+}
+
+// exploreTimes explores a loop a number of times. All results must be equal.
+func exploreTimes(t *testing.T, e *entry, s *script) (first result) {
+	t.Helper()
+	for n := range *times {
+		r := e.explore(t, s.fake)
+		t.Log(r.Summary())
+		got := result{Loop: e.name, Script: s.name, Runs: r.Runs, Orders: r.Orders, Complete: r.Complete, Times: *times, Failures: failuresOf(t, e, r)}
+		if len(r.Unstable) > 0 && e.unstable == "" {
+			t.Errorf("the loop is unstable: %s", r.Unstable[0])
+		}
+		if n == 0 {
+			first = got
+		} else if diff := cmp.Diff(first, got); diff != "" {
+			t.Errorf("exploration %d differs from the first (-first +this):\n%s", n+1, diff)
+		}
+	}
+	return first
+}
+
+func failuresOf(t *testing.T, e *entry, r *explore.Result) []failure {
+	t.Helper()
+	list := []failure{}
+	for _, f := range r.Failures {
+		out := failure{Invariant: f.Invariant, Runs: f.Count, Choices: []string{}, Message: f.Message}
+		for _, c := range f.Choices {
+			out.Choices = append(out.Choices, c.String())
+		}
+		list = append(list, out)
+		if _, ok := explained(e.family, f.Invariant); !ok {
+			t.Errorf("the failure has no explanation in findings: %v", f)
+		}
+		if !f.Minimal {
+			t.Errorf("%s: the choices are not minimal: %q", f.Invariant, out.Choices)
+		}
+	}
+	return list
+}
+
+// TestPage checks that the page shows the results, and that no explanation is left over.
+func TestPage(t *testing.T) {
+	results, err := readResults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions, err := moduleVersions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := entries()
+	for _, f := range findings {
+		if !slices.ContainsFunc(list, func(e entry) bool {
+			return e.family == f.family && slices.ContainsFunc(results, func(r result) bool {
+				return r.Loop == e.name && slices.ContainsFunc(r.Failures, func(x failure) bool { return x.Invariant == f.invariant })
+			})
+		}) {
+			t.Errorf("%s does not violate %s: remove the explanation", f.family, f.invariant)
+		}
+	}
+	want := page(list, results, versions)
+	if *update {
+		write(t, pageFile, []byte(want))
+	}
+	got, err := os.ReadFile(pageFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s is not current (-want +got); go test -update -times 20 writes it:\n%s", pageFile, diff)
+	}
+}
+
+func write(t *testing.T, file string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
