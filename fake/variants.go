@@ -18,6 +18,9 @@ type variants struct {
 	places map[int]string // by attempt
 }
 
+// mainSession is the session that the names of places omit.
+const mainSession = "main"
+
 // placeOf is the place of a response in the script.
 type placeOf struct {
 	session string
@@ -152,7 +155,7 @@ func (v *variants) place(session string, index, attempt int) string {
 	name := v.places[attempt]
 	if name == "" {
 		name = strconv.Itoa(index)
-		if session != "" && session != "main" {
+		if session != "" && session != mainSession {
 			name = session + " " + name
 		}
 		if attempt > 1 {

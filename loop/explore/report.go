@@ -26,6 +26,16 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
+// Source returns choices as Go source.
+func Source(list []Choice) string {
+	var b strings.Builder
+	b.WriteString("[]explore.Choice{\n")
+	for _, c := range list {
+		fmt.Fprintf(&b, "\t{At: %q, Option: %q},\n", c.At, c.Option)
+	}
+	return b.String() + "}"
+}
+
 // Error describes the failure for people.
 func (f *Failure) Error() string {
 	var b strings.Builder

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/looptape/looptape/internal/linediff"
@@ -112,22 +113,97 @@ func explain(program Program, f *found) (out *Failure, unstable string) {
 	}
 	out = &Failure{Run: f.run, Count: f.count, Found: f.choices}
 	out.Minimal = s.shrink()
-	out.Choices, out.Shrunk = s.list, s.runs
-	o, _ := Replay(program, s.list)
+	out.describe(s)
+	return out, ""
+}
+
+// describe repeats the run with the choices of a shrinker, and describes it and its passing neighbor.
+func (f *Failure) describe(s *shrinker) {
+	f.Choices, f.Shrunk = s.list, s.runs
+	o, _ := Replay(s.program, s.list)
 	for _, v := range o.Violations {
 		if v.Invariant == s.invariant {
-			out.Violation = v
+			f.Violation = v
 			break
 		}
 	}
-	out.Text = textOf(o)
-	for i := len(s.list) - 1; i >= 0 && out.Flipped == nil; i-- {
-		o, _ := Replay(program, slices.Delete(slices.Clone(s.list), i, i+1))
+	f.Text, f.Flipped, f.Neighbor = textOf(o), nil, ""
+	for i := len(s.list) - 1; i >= 0 && f.Flipped == nil; i-- {
+		o, _ := Replay(s.program, slices.Delete(slices.Clone(s.list), i, i+1))
 		if len(o.Violations) == 0 {
-			out.Flipped, out.Neighbor = &s.list[i], textOf(o)
+			f.Flipped, f.Neighbor = &s.list[i], textOf(o)
 		}
 	}
-	return out, ""
+}
+
+// Reduce makes the script of a failure smaller, as long as a run violates the same invariant and needs the same number of choices,
+// and returns the smaller script and the failure with it. smaller yields scripts with one change each, and how the change renames choices.
+// start makes the program of a script, or returns an error if the script is invalid. The runs of Reduce and those that
+// shrank the choices are at most 200.
+func Reduce[S any](f *Failure, script S, smaller func(S) iter.Seq2[S, func(at, option string) (string, string)], start func(S) (Program, error)) (S, *Failure) {
+	s := &shrinker{invariant: f.Invariant, runs: f.Shrunk, list: f.Choices}
+	try := func(script S, then func()) bool {
+		program, err := start(script)
+		if err != nil {
+			return false
+		}
+		defer program.Close()
+		s.program = program
+		if !s.fails(s.list) || len(s.list) != len(f.Choices) {
+			return false
+		}
+		then()
+		return true
+	}
+	reduced := false
+	for changed := true; changed; {
+		changed = false
+		for at := 0; s.runs < maxShrink-reserve; {
+			candidate, rename := nth(smaller(script), at)
+			if rename == nil {
+				break
+			}
+			was := s.list
+			s.list = renamed(was, rename)
+			if try(candidate, func() {}) {
+				script, changed, reduced = candidate, true, true
+				continue
+			}
+			s.list = was
+			at++
+		}
+	}
+	out := *f
+	if reduced {
+		try(script, func() {
+			s.omit()
+			out.Minimal = s.runs < maxShrink
+			out.describe(s)
+		})
+	}
+	return script, &out
+}
+
+// reserve is the number of runs that Reduce leaves to omit choices at the end.
+const reserve = 20
+
+// nth returns element n of a sequence, or zero values.
+func nth[K, V any](seq iter.Seq2[K, V], n int) (key K, value V) {
+	for k, v := range seq {
+		if n == 0 {
+			return k, v
+		}
+		n--
+	}
+	return key, value
+}
+
+func renamed(list []Choice, rename func(at, option string) (string, string)) (out []Choice) {
+	for _, c := range list {
+		at, option := rename(c.At, c.Option)
+		out = append(out, Choice{at, option})
+	}
+	return out
 }
 
 func textOf(o Outcome) string {

@@ -1,6 +1,7 @@
 package looptest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +38,8 @@ type ExploreOptions struct {
 	Runs int
 	// Panics lets tools panic. A loop that does not recover the panic ends the process.
 	Panics bool
+	// Choices, if not empty, repeats the one run with these choices, as the report of a failure names them.
+	Choices []explore.Choice
 }
 
 // Explore runs the loop in each order in which answers can come, and with each fault of the models and tools, a
@@ -48,10 +52,13 @@ type ExploreOptions struct {
 // finds what that order changes.
 func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	t.Helper()
+	if opts != nil && len(opts.Choices) > 0 {
+		return replayed(t, loop, opts)
+	}
 	r := Explored(t, loop, opts)
 	t.Log(r.Summary())
 	for _, f := range r.Failures {
-		t.Error(f)
+		t.Errorf("%s\n%s", f, newExploration(t, loop, opts).repeatTest(f))
 	}
 	for _, u := range r.Unstable {
 		t.Errorf("the loop is not deterministic: %s", u)
@@ -69,8 +76,73 @@ func Explored(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	if opts.Faults != 0 {
 		b.Faults = max(opts.Faults, 0)
 	}
-	x := &exploration{t: t, loop: loop, script: cmp.Or(opts.Script, exploredScript()), panics: opts.Panics}
-	return explore.Exhaust(x.program, b)
+	return explore.Exhaust(newExploration(t, loop, opts).program, b)
+}
+
+// replayed repeats a run.
+func replayed(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
+	t.Helper()
+	o, unused := explore.Replay(newExploration(t, loop, opts).program(), opts.Choices)
+	t.Logf("the run:\n%s", o.Text())
+	for _, v := range o.Violations {
+		t.Errorf("%s\n%s", v, v.Hint)
+	}
+	for _, c := range unused {
+		t.Errorf("the run has no such choice: %q", c)
+	}
+	return &explore.Result{Runs: 1, Traces: 1}
+}
+
+// repeatTest returns a Go test that repeats a failure with a script that is as small as possible.
+func (x *exploration) repeatTest(f *explore.Failure) string {
+	script, f := explore.Reduce(f, x.script, (*fake.Script).Smaller, func(s *fake.Script) (explore.Program, error) {
+		y := *x
+		y.script = s
+		return y.program(), nil
+	})
+	y, err := script.YAML()
+	if err != nil {
+		return fmt.Sprintf("The script cannot be written as a scenario: %v", err)
+	}
+	yaml := "`" + string(y) + "`"
+	if bytes.ContainsRune(y, '`') {
+		yaml = strconv.Quote(string(y))
+	}
+	options := ""
+	if x.panics {
+		options = "Panics: true, "
+	}
+	if len(f.Choices) > 0 {
+		options += "Choices: " + strings.ReplaceAll(explore.Source(f.Choices), "\n", "\n\t")
+	} else {
+		options += "Faults: -1, Runs: 1"
+	}
+	return fmt.Sprintf(repeatSource, moduleVersion(), strings.ReplaceAll(f.Invariant, "-", ""), yaml, options)
+}
+
+// repeatSource is the source of a test that repeats a failure.
+const repeatSource = `A test that repeats this with a smaller scenario (looptape %s):
+
+func TestExplored%s(t *testing.T) {
+	script, err := fake.ParseScript("scenario", []byte(%s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	looptest.Explore(t, loop, &looptest.ExploreOptions{Script: script, %s})
+}
+`
+
+// moduleVersion returns the version of this module in the test.
+func moduleVersion() string {
+	const path = "github.com/looptape/looptape"
+	if build, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append(build.Deps, &build.Main) {
+			if m.Path == path && m.Version != "" {
+				return m.Version
+			}
+		}
+	}
+	return "(devel)"
 }
 
 // exploration is what is explored.
@@ -79,6 +151,14 @@ type exploration struct {
 	loop   Loop
 	script *fake.Script
 	panics bool
+}
+
+func newExploration(t *testing.T, loop Loop, opts *ExploreOptions) *exploration {
+	t.Helper()
+	if opts == nil {
+		opts = &ExploreOptions{}
+	}
+	return &exploration{t: t, loop: loop, script: cmp.Or(opts.Script, exploredScript()), panics: opts.Panics}
 }
 
 // exploredScript is a script with two steps of two calls.
@@ -97,7 +177,7 @@ func (x *exploration) program() explore.Program {
 		if !bubble.Run(x.t, r.run) && len(r.found) == 0 {
 			r.add("INV-16", "the run returned, but a goroutine cannot end")
 		}
-		return explore.Outcome{Digest: r.digest(), Violations: r.found, Text: func() string { return strings.Join(r.text, "\n") + "\n" }}
+		return explore.Outcome{Digest: r.digest(), Violations: r.found, Text: r.describe}
 	})
 }
 
@@ -115,6 +195,7 @@ type exploredRun struct {
 
 	mu         sync.Mutex
 	found      []check.Violation
+	at         []int    // the length of text when each was found
 	text       []string // what happened, in order
 	requests   []sent
 	responses  []*llm.Response // of the requests; nil if one failed
@@ -148,7 +229,8 @@ func (r *exploredRun) add(id, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.ContainsFunc(r.found, func(v check.Violation) bool { return v.Invariant == id }) {
-		r.found = append(r.found, check.Violation{Invariant: id, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
+		v := check.Violation{Invariant: id, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint()
+		r.found, r.at = append(r.found, v), append(r.at, len(r.text))
 	}
 }
 
@@ -445,6 +527,22 @@ func (r *exploredRun) step(messages []llm.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.steps = append(r.steps, sent{messages, jsonOf(messages)})
+}
+
+// describe returns what happened, with each violation after what showed it.
+func (r *exploredRun) describe() string {
+	var b strings.Builder
+	for i := range len(r.text) + 1 {
+		for j, at := range r.at {
+			if at == i {
+				b.WriteString("^ " + r.found[j].Invariant + ": " + r.found[j].Message + "\n")
+			}
+		}
+		if i < len(r.text) {
+			b.WriteString(r.text[i] + "\n")
+		}
+	}
+	return b.String()
 }
 
 // digest is a hash of what the run sent and returned.

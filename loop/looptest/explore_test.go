@@ -2,6 +2,7 @@ package looptest_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -9,9 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/loop/looptest"
+	"github.com/looptape/looptape/trace/check"
 )
 
 // kernel is the loop of this module.
@@ -123,4 +127,46 @@ func TestExploreUnstable(t *testing.T) {
 	if r := looptest.Explored(t, loop, &looptest.ExploreOptions{Runs: 20}); len(r.Unstable) == 0 {
 		t.Error("no run is reported as unstable")
 	}
+}
+
+// TestExploreRepeats: the test that a report has repeats the failure, with a script that is not larger.
+func TestExploreRepeats(t *testing.T) {
+	r := looptest.Explored(t, looptest.LoopFunc(plainLoop), nil)
+	for _, f := range r.Failures {
+		source := looptest.RepeatTest(t, looptest.LoopFunc(plainLoop), nil, f)
+		yaml := between(source, "[]byte(`", "`))")
+		script, err := fake.ParseScript("scenario", []byte(yaml))
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := 0
+		for _, r := range script.Models[0].Responses {
+			calls += len(r.Calls)
+		}
+		if calls > 2 || len(script.Models[0].Responses) > 2 {
+			t.Errorf("%s: the scenario is not small:\n%s", f.Invariant, source)
+		}
+		opts := &looptest.ExploreOptions{Script: script, Choices: parseSource(t, source)}
+		if !slices.ContainsFunc(looptest.Replayed(t, looptest.LoopFunc(plainLoop), opts), func(v check.Violation) bool { return v.Invariant == f.Invariant }) {
+			t.Errorf("%s is not violated again by\n%s", f.Invariant, source)
+		}
+	}
+}
+
+func between(s, begin, end string) string {
+	_, s, _ = strings.Cut(s, begin)
+	s, _, _ = strings.Cut(s, end)
+	return s
+}
+
+// parseSource reads the choices of a Go source.
+func parseSource(t *testing.T, source string) (list []explore.Choice) {
+	t.Helper()
+	for line := range strings.Lines(source) {
+		var c explore.Choice
+		if n, _ := fmt.Sscanf(strings.TrimSpace(line), "{At: %q, Option: %q},", &c.At, &c.Option); n == 2 {
+			list = append(list, c)
+		}
+	}
+	return list
 }

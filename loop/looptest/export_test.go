@@ -52,3 +52,16 @@ func HasRealTimeLimit(t *testing.T) bool {
 	t.Helper()
 	return newRealTime(t).expired != nil
 }
+
+// RepeatTest is the Go test in the report of a failure.
+func RepeatTest(t *testing.T, loop Loop, opts *ExploreOptions, f *explore.Failure) string {
+	t.Helper()
+	return newExploration(t, loop, opts).repeatTest(f)
+}
+
+// Replayed returns the violations of the run with these choices.
+func Replayed(t *testing.T, loop Loop, opts *ExploreOptions) []check.Violation {
+	t.Helper()
+	o, _ := explore.Replay(newExploration(t, loop, opts).program(), opts.Choices)
+	return o.Violations
+}

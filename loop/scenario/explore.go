@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/loop"
@@ -26,6 +27,17 @@ func Program(s *fake.Script, adjust func(*loop.Config)) (func() explore.Program,
 		x.configure()
 		return x
 	}, nil
+}
+
+// Reduce makes the script of a failure smaller. See [explore.Reduce].
+func Reduce(s *fake.Script, adjust func(*loop.Config), f *explore.Failure) (*fake.Script, *explore.Failure) {
+	return explore.Reduce(f, s, (*fake.Script).Smaller, func(s *fake.Script) (explore.Program, error) {
+		start, err := Program(s, adjust)
+		if err != nil {
+			return nil, err
+		}
+		return start(), nil
+	})
 }
 
 // exploration is the runs of one program, one after another.
@@ -114,7 +126,23 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 			found = append(found, v)
 		}
 	}
-	return explore.Outcome{Digest: x.digest(), Violations: found, Text: func() string { return trace.FormatText(x.events) }}
+	return explore.Outcome{Digest: x.digest(), Violations: found, Text: func() string { return x.text(found) }}
+}
+
+// text returns the events for people, with each violation after the event that shows it.
+func (x *exploration) text(found []check.Violation) string {
+	var b strings.Builder
+	i := 0
+	for line := range strings.Lines(trace.FormatText(x.events)) { // one for each event
+		b.WriteString(line)
+		for _, v := range found {
+			if v.Event == x.events[i].Seq && v.Run == x.events[i].Run {
+				fmt.Fprintf(&b, "^ %s: %s\n", v.Invariant, v.Message)
+			}
+		}
+		i++
+	}
+	return b.String()
 }
 
 // consume reads the events. After each one the run may be canceled, or the consumer may stop.

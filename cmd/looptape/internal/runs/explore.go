@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/loop/scenario"
 )
@@ -34,6 +35,9 @@ each order of answers. Orders that no event distinguishes are run once. With
 --choice repeats a run: it takes the given choices, and no other fault, and
 prints the events of the run.
 
+--write writes two files for each failure to a folder: a scenario that is as
+small as the failure permits, and a Go test that repeats the failure with it.
+
 Exit status: 0 if no run violates an invariant, 1 if one does or if a run
 differs when it is repeated, 2 if a file cannot be read or not all runs were
 made.`,
@@ -50,10 +54,14 @@ made.`,
 	f.IntVar(&x.depth, "depth", 3, "with --seed: the `number` of events whose order a fault may depend on")
 	f.IntVar(&x.only, "run", 0, "with --seed: make only run `n`")
 	f.StringArrayVar(&x.choices, "choice", nil, "repeat the run with this `choice`, as a report prints it; can be repeated")
+	f.StringVar(&x.folder, "write", "", "write a smaller scenario and a Go test of each failure to this `folder`")
 	x.format = cli.FormatFlag(c, "text", "json")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		x.random, x.c = f.Changed("seed"), c
 		if err := x.validate(f.Changed); err != nil {
+			return err
+		}
+		if err := x.makeFolder(args); err != nil {
 			return err
 		}
 		failed, incomplete := false, false
@@ -76,7 +84,10 @@ type explorer struct {
 	depth   int
 	only    int
 	choices []string
+	folder  string
 	format  *string
+
+	adjust func(*loop.Config) // of a test
 }
 
 func (x *explorer) validate(changed func(string) bool) error {
@@ -88,6 +99,9 @@ func (x *explorer) validate(changed func(string) bool) error {
 			return cli.UsageError(x.c, "--%s %d: want a number from 0", v.name, v.n)
 		}
 	}
+	if changed("run") && changed("runs") {
+		return cli.UsageError(x.c, "--runs has no effect with --run, which makes one run")
+	}
 	if x.depth < 1 {
 		return cli.UsageError(x.c, "--depth %d: want a number from 1", x.depth)
 	}
@@ -96,7 +110,7 @@ func (x *explorer) validate(changed func(string) bool) error {
 			return cli.UsageError(x.c, "--%s has an effect only with --seed", name)
 		}
 	}
-	for _, name := range []string{"faults", "preemptions", "runs", "seed"} {
+	for _, name := range []string{"faults", "preemptions", "runs", "seed", "write"} {
 		if changed(name) && len(x.choices) > 0 {
 			return cli.UsageError(x.c, "--%s has no effect with --choice, which makes one run", name)
 		}
@@ -107,6 +121,7 @@ func (x *explorer) validate(changed func(string) bool) error {
 // explored is the output of --format json.
 type explored struct {
 	File        string            `json:"file"`
+	Looptape    string            `json:"looptape,omitempty"` // the version of the command
 	OK          bool              `json:"ok"`
 	Complete    bool              `json:"complete"` // all runs within the bounds were made
 	Faults      int               `json:"faults"`
@@ -132,15 +147,17 @@ type exploredFailure struct {
 	Choices []string `json:"choices"`
 	Minimal bool     `json:"minimal"`
 	Without string   `json:"without,omitempty"` // the choice without which the run passes
+	Command string   `json:"command"`           // repeats the run
 	Trace   string   `json:"trace"`
 	Passing string   `json:"passing,omitempty"`
+	Files   []string `json:"files,omitempty"` // that --write wrote
 }
 
 var exploreJSON = cli.NewJSON[explored]("explore", 1, "explore --format json, one object for each scenario")
 
 // file explores a scenario. bad reports a failure, and cut that the exploration is not complete.
 func (x *explorer) file(name string) (bad, cut bool) {
-	out := explored{File: name, Faults: x.bounds.Faults, Preemptions: x.bounds.Preemptions, Failures: []exploredFailure{}}
+	out := explored{File: name, Looptape: x.w.Version(), Faults: x.bounds.Faults, Preemptions: x.bounds.Preemptions, Failures: []exploredFailure{}}
 	fail := func(err error) (bad, cut bool) {
 		if out.Error = err.Error(); *x.format == "json" {
 			x.w.JSON(exploreJSON.Of(out))
@@ -153,7 +170,7 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	if err != nil {
 		return fail(err)
 	}
-	start, err := scenario.Program(f.Script, nil)
+	start, err := scenario.Program(f.Script, x.adjust)
 	if err != nil {
 		return fail(err)
 	}
@@ -169,6 +186,13 @@ func (x *explorer) file(name string) (bad, cut bool) {
 		r = explore.Exhaust(start, x.bounds)
 	}
 	out.take(r)
+	if x.folder != "" {
+		for i, failure := range r.Failures {
+			if out.Failures[i].Files, err = x.write(name, f.Script, failure); err != nil {
+				return fail(err)
+			}
+		}
+	}
 	if *x.format == "json" {
 		x.w.JSON(exploreJSON.Of(out))
 	} else {
@@ -183,6 +207,7 @@ func (o *explored) take(r *explore.Result) {
 		e := exploredFailure{
 			violation: violation{Invariant: f.Invariant, Level: "error", Run: f.Violation.Run, Event: f.Event, Message: f.Message},
 			Hint:      f.Hint, Found: f.Run, Count: f.Count, Minimal: f.Minimal, Trace: f.Text, Passing: f.Neighbor, Choices: choiceTexts(f.Choices),
+			Command: repeatCommand(o.File, f.Choices),
 		}
 		if f.Flipped != nil {
 			e.Without = f.Flipped.String()
@@ -208,9 +233,17 @@ func (x *explorer) print(out *explored, r *explore.Result) {
 		word = "FAIL    "
 	}
 	w.Printf("%s %s: %s\n", word, out.File, r.Summary())
-	for _, f := range r.Failures {
+	for i, f := range r.Failures {
 		w.Printf("\n%s\n", f.Error())
-		w.Printf("To repeat this run: %s\n", repeatCommand(out.File, f.Choices))
+		if out.Seed != nil {
+			w.Printf("found in run %d with the seed %d by looptape %s\n", f.Run, *out.Seed, out.Looptape)
+		} else {
+			w.Printf("found in run %d by looptape %s\n", f.Run, out.Looptape)
+		}
+		w.Printf("To repeat this run: %s\n", out.Failures[i].Command)
+		for _, name := range out.Failures[i].Files {
+			w.Printf("wrote %s\n", name)
+		}
 	}
 	for _, u := range out.Unstable {
 		w.Printf("\nunstable: %s\n", u)

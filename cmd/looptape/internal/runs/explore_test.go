@@ -2,14 +2,19 @@ package runs
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace/check"
 )
 
@@ -41,7 +46,94 @@ func TestExploreReport(t *testing.T) {
 		}
 	}
 	text, err := json.Marshal(exploreJSON.Of(out))
-	if want := `"choices":["tool call it's: fails"],"minimal":true,"without":"tool call it's: fails","trace":"begin\nlost\n","passing":"begin\nend\n"`; err != nil || out.OK || !strings.Contains(string(text), want) {
+	if want := `"choices":["tool call it's: fails"],"minimal":true,"without":"tool call it's: fails","command":"looptape explore --choice 'tool call it'\\''s: fails' 'my file.yaml'","trace":"begin\nlost\n","passing":"begin\nend\n"`; err != nil || out.OK || !strings.Contains(string(text), want) {
 		t.Errorf("%v, ok %v: want %s in\n%s", err, out.OK, want, text)
+	}
+}
+
+// TestExploreWrites: --write writes a scenario that is smaller, and a test with the choices that repeat the failure.
+func TestExploreWrites(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := `version: 2
+doc: a long scenario
+loop: {max_steps: 9}
+tools:
+  a: {text: fine, delay: 2s}
+  b: {text: fine}
+  c: {text: fine}
+models:
+  main:
+    - text: first
+      calls: [{id: c1, name: b, arguments: {}}]
+    - expect: {tools: [a, b, c]}
+      calls: [{id: c2, name: a, arguments: {n: 1}}, {id: c3, name: b, arguments: {n: 2}}]
+    - {text: done}
+input: go
+`
+	if err := os.WriteFile("long.yaml", []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A tool that does not get the end of the context: a run in which it hangs does not end.
+	adjust := func(c *loop.Config) {
+		run := c.Tools[0].Run
+		c.Tools[0].Run = func(ctx context.Context, call loop.Call) (loop.Output, error) {
+			return run(context.WithoutCancel(ctx), call)
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	formatText := "text"
+	x := explorer{w: &cli.World{Out: &stdout, Err: &stderr, Now: time.Now}, c: &cobra.Command{}, bounds: explore.Bounds{Faults: 1}, folder: "out/failures", format: &formatText, adjust: adjust}
+	if err := x.makeFolder([]string{"long.yaml"}); err != nil {
+		t.Fatal(err)
+	}
+	if bad, cut := x.file("long.yaml"); !bad || cut {
+		t.Errorf("bad %v, cut %v:\n%s%s", bad, cut, stdout.String(), stderr.String())
+	}
+	if err := x.makeFolder([]string{"long.yaml", "other/long.yml"}); err == nil || !strings.Contains(err.Error(), "the files of long.yaml and other/long.yml would have the same names") {
+		t.Errorf("got %v, want an error for two scenarios with one name", err)
+	}
+	const yamlName = "out/failures/long-inv-26.yaml"
+	yaml, err := os.ReadFile(yamlName)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stdout.String())
+	}
+	want := `# looptape explore --choice 'tool call c2: hangs until its context ends' long-inv-26.yaml
+version: 2
+tools:
+  a:
+    text: fine
+models:
+  main:
+    - calls:
+        - id: c2
+          name: a
+          arguments: '{"n":1}'
+input: go
+`
+	if _, rest, _ := strings.Cut(string(yaml), "\n"); rest != want {
+		t.Errorf("got the scenario\n%s\nwant\n%s", yaml, want)
+	}
+	test, err := os.ReadFile("out/failures/long_inv_26_test.go")
+	if err != nil || !strings.Contains(string(test), `{At: "tool call c2", Option: "hangs until its context ends"},`) || !strings.Contains(string(test), "func TestExplored_long_inv_26(t *testing.T)") {
+		t.Errorf("%v: got the test\n%s", err, test)
+	}
+	file, err := scenario.Parse(yamlName, yaml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := scenario.Program(file.Script, adjust)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start()
+	defer p.Close()
+	run, unused := explore.Replay(p, []explore.Choice{{At: "tool call c2", Option: "hangs until its context ends"}})
+	if len(unused) > 0 || len(run.Violations) == 0 || run.Violations[0].Invariant != "INV-26" {
+		t.Errorf("got %v, unused %v; want INV-26", run.Violations, unused)
+	}
+	for _, want := range []string{"wrote " + yamlName, "found in run "} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("the report has no %q:\n%s", want, stdout.String())
+		}
 	}
 }

@@ -1,0 +1,126 @@
+package runs
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+	"unicode"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/loop/scenario"
+)
+
+// makeFolder creates the folder of --write. Scenarios with one base name are an error: their files would have one name.
+func (x *explorer) makeFolder(scenarios []string) error {
+	if x.folder == "" {
+		return nil
+	}
+	first := map[string]string{}
+	for _, name := range scenarios {
+		base := baseName(name)
+		if other, is := first[base]; is {
+			return cli.UsageError(x.c, "--write: the files of %s and %s would have the same names: explore them one at a time", other, name)
+		}
+		first[base] = name
+	}
+	if err := os.MkdirAll(x.folder, 0o755); err != nil {
+		return fmt.Errorf("--write: %w", err)
+	}
+	return nil
+}
+
+func baseName(name string) string { return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)) }
+
+// write writes a scenario that is as small as a failure permits, and a Go test that repeats it.
+func (x *explorer) write(name string, script *fake.Script, f *explore.Failure) (files []string, err error) {
+	script, f = scenario.Reduce(script, x.adjust, f)
+	yaml, err := script.YAML()
+	if err != nil {
+		return nil, err
+	}
+	base := baseName(name) + "-" + strings.ToLower(f.Invariant)
+	yamlName := base + ".yaml"
+	comment := fmt.Sprintf("# %s\n# %s\n", oneLine(f.Violation.String()), oneLine(repeatCommand(yamlName, f.Choices)))
+	source, err := testSource(base, yamlName, f)
+	if err != nil {
+		return nil, err
+	}
+	for _, out := range []struct {
+		name string
+		data []byte
+	}{{yamlName, append([]byte(comment), yaml...)}, {strings.ReplaceAll(base, "-", "_") + "_test.go", source}} {
+		path := filepath.Join(x.folder, out.name)
+		if err := x.w.Output(path, func(w io.Writer) error {
+			_, err := w.Write(out.data)
+			return err
+		}); err != nil {
+			return files, err
+		}
+		files = append(files, path)
+	}
+	return files, nil
+}
+
+func oneLine(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(s)
+}
+
+var testTemplate = template.Must(template.New("test").Parse(`package explored_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/loop/scenario"
+)
+
+// {{.Name}} repeats a run that violated {{.Invariant}}.
+func {{.Name}}(t *testing.T) {
+	source, err := os.ReadFile({{printf "%q" .File}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := scenario.Parse({{printf "%q" .File}}, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := scenario.Program(file.Script, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := start()
+	defer program.Close()
+	run, unused := explore.Replay(program, {{.Choices}})
+	for _, v := range run.Violations {
+		t.Errorf("%s\n%s", v, v.Hint)
+	}
+	if len(unused) > 0 {
+		t.Errorf("the run has no such choices: %v", unused)
+	}
+}
+`))
+
+// testSource returns the Go test of a failure.
+func testSource(base, file string, f *explore.Failure) ([]byte, error) {
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return '_'
+	}, base)
+	var b bytes.Buffer
+	if err := testTemplate.Execute(&b, map[string]string{
+		"Name": "TestExplored_" + name, "Invariant": f.Invariant, "File": file, "Choices": explore.Source(f.Choices),
+	}); err != nil {
+		return nil, err
+	}
+	return format.Source(b.Bytes())
+}

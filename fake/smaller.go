@@ -1,0 +1,198 @@
+package fake
+
+import (
+	"iter"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Smaller yields scripts that do less than s, each with one change, the larger changes first. rename returns the label
+// and the option that a choice of a [World] has with the smaller script.
+func (s *Script) Smaller() iter.Seq2[*Script, func(at, option string) (string, string)] {
+	return func(yield func(*Script, func(at, option string) (string, string)) bool) {
+		try := func(change func(c *Script), rename func(at, option string) (string, string)) bool {
+			c := clone(*s)
+			change(&c)
+			return yield(&c, rename)
+		}
+		_ = s.withoutSettings(try) && s.withoutResponses(try) && s.withoutCalls(try) && s.withoutTools(try)
+	}
+}
+
+// attempt tries a change and reports whether another one is wanted.
+type attempt func(change func(c *Script), rename func(at, option string) (string, string)) bool
+
+func sameLabel(at, option string) (string, string) { return at, option }
+
+func (s *Script) withoutSettings(try attempt) bool {
+	if s.Doc != "" || s.Cancel != nil || s.StopAfter != 0 || s.Gates != nil || slices.ContainsFunc(s.Models, func(m ModelScript) bool {
+		return slices.ContainsFunc(m.Responses, func(r Response) bool { return r.Repeat > 0 || r.timed() })
+	}) || slices.ContainsFunc(s.Tools, func(t Tool) bool { return t.Delay != 0 || t.Gate != "" }) {
+		if !try((*Script).omitTimes, sameLabel) {
+			return false
+		}
+	}
+	if s.History != nil && !try(func(c *Script) { c.History = nil }, sameLabel) ||
+		s.System != "" && !try(func(c *Script) { c.System = "" }, sameLabel) {
+		return false
+	}
+	for i := range s.Loop {
+		if !try(func(c *Script) { c.Loop = without(c.Loop, i) }, sameLabel) {
+			return false
+		}
+	}
+	for i := range s.Models {
+		if i > 0 && !try(func(c *Script) { c.Models = without(c.Models, i) }, sameLabel) {
+			return false
+		}
+	}
+	return true
+}
+
+// timed reports whether a response has what a World does not use.
+func (t *Response) timed() bool {
+	return t.Expect != nil || t.Delay != 0 || t.Gate != "" || t.EventInterval != 0
+}
+
+// omitTimes omits what a World does not use.
+func (s *Script) omitTimes() {
+	s.Doc, s.Cancel, s.StopAfter, s.Gates = "", nil, 0, nil
+	for i := range s.Models {
+		list := slices.Clone(expand(s.Models[i].Responses))
+		for j := range list {
+			r := &list[j]
+			r.Repeat, r.Expect, r.Delay, r.Gate, r.EventInterval = 0, nil, 0, "", 0
+		}
+		s.Models[i].Responses = list
+	}
+	for i := range s.Tools {
+		s.Tools[i].Delay, s.Tools[i].Gate = 0, ""
+	}
+}
+
+func (s *Script) withoutResponses(try attempt) bool {
+	for i, m := range s.Models {
+		n := len(m.Responses)
+		if n > 2 && !try(func(c *Script) { c.Models[i].Responses = c.Models[i].Responses[:(n+1)/2] }, sameLabel) {
+			return false
+		}
+		for j := n - 1; j >= 0 && n > 1; j-- {
+			if !try(func(c *Script) { c.Models[i].Responses = without(c.Models[i].Responses, j) }, s.withoutPlace(m.Name, j+1)) {
+				return false
+			}
+		}
+		for j := range m.Responses {
+			if m.Responses[j].Attempts != nil && !try(func(c *Script) { c.Models[i].Responses[j] = c.Models[i].Responses[j].Attempts[0] }, sameLabel) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ofStep is the label of a choice after an event of a step.
+var ofStep = regexp.MustCompile(`^(after .* of step )(\d+)(.*)$`)
+
+// withoutPlace renames the choices of responses of a session for a script without response k.
+func (s *Script) withoutPlace(session string, k int) func(at, option string) (string, string) {
+	prefix := ""
+	if session != "" && session != mainSession {
+		prefix = regexp.QuoteMeta(session) + " "
+	}
+	label := regexp.MustCompile(`^((?:model call |before the answer |after the cancel, the answer )` + prefix + `)(\d+)(, attempt \d+)?(.*)$`)
+	answer := regexp.MustCompile(`^(` + prefix + `)(\d+)((?:, attempt \d+)?)$`)
+	lower := func(pattern *regexp.Regexp, text string) string {
+		m := pattern.FindStringSubmatchIndex(text)
+		if m == nil {
+			return text
+		}
+		n, _ := strconv.Atoi(text[m[4]:m[5]]) // of digits
+		if n > k {
+			n--
+		}
+		return text[:m[4]] + strconv.Itoa(n) + text[m[5]:]
+	}
+	return func(at, option string) (string, string) {
+		return lower(ofStep, lower(label, at)), lower(answer, option)
+	}
+}
+
+func (s *Script) withoutCalls(try attempt) bool {
+	for i, m := range s.Models {
+		for j, r := range m.Responses {
+			for k := range r.Calls {
+				if len(r.Calls) == 1 && r.Text == "" {
+					continue
+				}
+				change := func(c *Script) {
+					r := &c.Models[i].Responses[j]
+					r.Calls = without(r.Calls, k)
+				}
+				rename := withoutCall(k + 1)
+				if !try(change, rename) || !try(change, func(at, option string) (string, string) { return rename(fewerAnswers(at), option) }) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+var (
+	callOption = regexp.MustCompile(`^call (\d+) `)
+	nextAnswer = regexp.MustCompile(`^next answer (\d+)`)
+)
+
+// withoutCall renames the quirks of calls for a response without call k.
+func withoutCall(k int) func(at, option string) (string, string) {
+	return func(at, option string) (string, string) {
+		m := callOption.FindStringSubmatch(option)
+		if m == nil {
+			return at, option
+		}
+		n, _ := strconv.Atoi(m[1])
+		if n > k {
+			n--
+		}
+		return at, "call " + strconv.Itoa(n) + " " + option[len(m[0]):]
+	}
+}
+
+// fewerAnswers is the label of a choice between answers if there is one answer less.
+func fewerAnswers(at string) string {
+	m := nextAnswer.FindStringSubmatch(at)
+	if m == nil {
+		return at
+	}
+	n, _ := strconv.Atoi(m[1])
+	return "next answer " + strconv.Itoa(n-1) + at[len(m[0]):]
+}
+
+// withoutTools omits tools that no response calls: without another one, the run would have another fault.
+func (s *Script) withoutTools(try attempt) bool {
+	for i, t := range s.Tools {
+		if !s.calls(t.Name) && !try(func(c *Script) { c.Tools = without(c.Tools, i) }, sameLabel) {
+			return false
+		}
+	}
+	return true
+}
+
+// calls reports whether a response has a call of this tool.
+func (s *Script) calls(tool string) bool {
+	called := func(r Response) bool {
+		return slices.ContainsFunc(r.Calls, func(c Call) bool { return c.Name == tool })
+	}
+	return slices.ContainsFunc(s.Models, func(m ModelScript) bool {
+		return slices.ContainsFunc(m.Responses, func(r Response) bool { return called(r) || slices.ContainsFunc(r.Attempts, called) })
+	})
+}
+
+// without returns a list without element i, nil if it was the only one.
+func without[T any](list []T, i int) []T {
+	if len(list) == 1 {
+		return nil
+	}
+	return slices.Delete(list, i, i+1)
+}

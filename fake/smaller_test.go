@@ -1,0 +1,120 @@
+package fake_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+)
+
+// TestSmaller: each smaller script is a valid scenario with less in it, and scripts become as small as they can.
+func TestSmaller(t *testing.T) {
+	script, err := fake.ParseScript("s", []byte(`version: 2
+doc: text
+loop: {max_steps: 3, concurrency: 2}
+gates: [g]
+tools:
+  a: {text: fine, gate: g}
+  b: {}
+models:
+  main:
+    - {repeat: 3, calls: [{id: "c{n}", name: a, arguments: {}}]}
+    - {calls: [{id: d1, name: a, arguments: {}}, {id: d2, name: a, arguments: {}}], expect: {tools: [a]}}
+    - {text: done, delay: 1s}
+  other: [{text: hi}]
+system: be brief
+history: [{user: hi}]
+input: go
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for steps := 0; ; steps++ {
+		before := yamlOf(t, script)
+		var next *fake.Script
+		for s := range script.Smaller() {
+			after := yamlOf(t, s)
+			if after == before {
+				t.Fatalf("a smaller script is the same:\n%s", after)
+			}
+			if next == nil {
+				next = s
+			}
+		}
+		if yamlOf(t, script) != before {
+			t.Fatal("Smaller changes its script")
+		}
+		if next == nil {
+			if want := "version: 2\ntools:\n  a:\n    text: fine\nmodels:\n  main:\n    - calls:\n        - id: c1\n          name: a\n          arguments: '{}'\ninput: go\n"; before != want {
+				t.Errorf("after %d steps:\n%s\nwant\n%s", steps, before, want)
+			}
+			return
+		}
+		script = next
+	}
+}
+
+func yamlOf(t *testing.T, s *fake.Script) string {
+	t.Helper()
+	yaml, err := s.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(yaml)
+}
+
+// TestSmallerRenames: the choices of a script without a response or a call have the numbers of the smaller script.
+func TestSmallerRenames(t *testing.T) {
+	call := func(id string) fake.Call { return fake.Call{ID: id, Name: "a", Arguments: "{}"} }
+	script := &fake.Script{Models: []fake.ModelScript{
+		{Name: "main", Responses: []fake.Response{{Calls: []fake.Call{call("c1"), call("c2"), call("c3")}}, {Text: "x"}}},
+		{Name: "sub", Responses: []fake.Response{{Text: "y"}, {Text: "z"}}},
+	}, Tools: []fake.Tool{{Name: "a"}}}
+	seen := map[string]bool{}
+	for s, rename := range script.Smaller() {
+		var responses, calls []string
+		for _, m := range s.Models {
+			for i, r := range m.Responses {
+				responses = append(responses, m.Name+" "+r.Text)
+				if i == 0 {
+					for _, c := range r.Calls {
+						calls = append(calls, c.ID)
+					}
+				}
+			}
+		}
+		for _, choice := range [][2]string{
+			{"model call 2", "fails"}, {"model call 2, attempt 2 #2", "fails"}, {"model call sub 2", "fails"}, {"before the answer 2", "the run is canceled"},
+			{"next answer 3", "sub 2"}, {"next answer 3 #2", "c3"}, {"model call 1", "call 3 has no end"}, {"after model.response of step 2", "the consumer stops"},
+		} {
+			at, option := rename(choice[0], choice[1])
+			if at != choice[0] || option != choice[1] {
+				seen[strings.Join(responses, ",")+" "+strings.Join(calls, " ")+": "+at+": "+option] = true
+			}
+		}
+	}
+	for _, want := range []string{
+		"main x,sub y,sub z : model call 1: fails",
+		"main x,sub y,sub z : model call 1, attempt 2 #2: fails",
+		"main x,sub y,sub z : before the answer 1: the run is canceled",
+		"main x,sub y,sub z : after model.response of step 1: the consumer stops",
+		"main ,main x,sub z c1 c2 c3: model call sub 1: fails",
+		"main ,main x,sub z c1 c2 c3: next answer 3: sub 1",
+		"main ,main x,sub y,sub z c2 c3: model call 1: call 2 has no end",
+		"main ,main x,sub y,sub z c2 c3: next answer 2 #2: c3",
+	} {
+		if !seen[want] {
+			t.Errorf("no smaller script has %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(slices.Sorted(func(yield func(string) bool) {
+			for s := range seen {
+				if !yield(s) {
+					return
+				}
+			}
+		}))
+	}
+}
