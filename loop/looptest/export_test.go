@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/trace/check"
 )
 
