@@ -21,7 +21,7 @@ type Chooser interface {
 	Order(at, name string, options []string) int
 	// Switch chooses which goroutine runs, or which answer comes before the loop waits for it.
 	Switch(at, name string, options []string) int
-	// Fault chooses a fault, a cancel or the passing of time.
+	// Fault chooses a fault, a cancel, a deadline or the passing of time.
 	Fault(at, name string, options []string) int
 }
 
@@ -33,7 +33,7 @@ type Chooser interface {
 //     began first.
 //   - A response can have each fault of a list that is made for it: errors of each class before and after each event,
 //     and the quirks of providers. A tool can fail, panic, end its goroutine, or hang.
-//   - While all goroutines wait, the run may be canceled, and time may pass up to the next timer.
+//   - While all goroutines wait, the run may be canceled, its deadline may pass, and time may pass up to the next timer.
 //   - Expectations of the script are not checked. A request beyond the script gets a text.
 //
 // A World has one run at a time.
@@ -45,9 +45,10 @@ type World struct {
 	beyond Response
 	pool   *pool
 
-	deadlock error    // of a call whose context does not end
-	answers  *answers // in place of a clock
-	harmless int      // 2 if tools neither panic nor end their goroutine
+	ctx      *runContext // of the run
+	deadlock error       // of a call whose context does not end
+	answers  *answers    // in place of a clock
+	harmless int         // 2 if tools neither panic nor end their goroutine
 }
 
 // NewWorld returns the world of a script. The script must not change while it is used.
@@ -64,13 +65,72 @@ func NewWorld(s *Script) *World {
 	return w
 }
 
-// Begin begins a run with a new clock. cancel cancels the run.
-func (w *World) Begin(c Chooser, cancel func()) *Clock {
-	clock := &Clock{chooser: c, cancel: cancel, pool: w.pool}
+// Begin begins a run with a new context and a new clock. The context ends if the chooser chooses that, or by End.
+func (w *World) Begin(c Chooser) (context.Context, *Clock) {
+	w.ctx = &runContext{Context: context.Background(), done: make(chan struct{})}
+	clock := &Clock{chooser: c, end: w.ctx.end, pool: w.pool}
 	w.answers, w.harmless = nil, 0
 	w.model = &Model{Sessions: w.model.Sessions, Default: w.model.Default, Clock: clock}
 	w.tools = &Tools{Clock: clock, List: w.script.Tools}
-	return clock
+	return w.ctx, clock
+}
+
+// End ends the context of the run with context.Canceled or context.DeadlineExceeded. No choice ends it again.
+func (w *World) End(err error) {
+	w.ctx.end(err)
+	w.Stopped()
+}
+
+// runContext is a context that ends when end is called. Contexts within it end at once.
+type runContext struct {
+	context.Context // without an end
+	done            chan struct{}
+
+	mu    sync.Mutex
+	err   error
+	after []*func()
+}
+
+func (c *runContext) Done() <-chan struct{} { return c.done }
+
+func (c *runContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// AfterFunc calls f at the end. Package context uses it for the contexts within.
+func (c *runContext) AfterFunc(f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	c.after = append(c.after, &f)
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		i := slices.Index(c.after, &f)
+		if i >= 0 {
+			c.after = slices.Delete(c.after, i, i+1)
+		}
+		return i >= 0
+	}
+}
+
+func (c *runContext) end(err error) {
+	c.mu.Lock()
+	after := c.after
+	c.after = nil
+	if c.err == nil {
+		c.err = err
+		close(c.done)
+	}
+	c.mu.Unlock()
+	for _, f := range after {
+		(*f)()
+	}
 }
 
 // Stream implements [llm.Model] for the run.
@@ -286,8 +346,8 @@ func (c *Clock) addAnswers() {
 func (c *Clock) passTime() bool {
 	passes := len(c.timers) > 0 && c.timers[0].at < forever
 	switch {
-	case c.cancel != nil && (c.held != nil || !passes && c.hangs()):
-		c.cancelRun()
+	case c.end != nil && (c.held != nil || !passes && c.hangs()):
+		c.endRun(context.Canceled)
 	case passes:
 		c.elapsed = c.timers[0].at
 	default:
@@ -304,23 +364,25 @@ func (c *Clock) hangs() bool {
 // contextEnds is what tasks wait on that wait until their context ends.
 var contextEnds = &drainer{2}
 
-// interrupt cancels the run or lets time pass before an answer comes, if that is chosen.
+// interrupt ends the context of the run or lets time pass before an answer comes, if that is chosen.
 func (c *Clock) interrupt(due bool) bool {
 	choose, options := c.chooser.Fault, pauses
 	passes := !due && len(c.timers) > 0 && c.timers[0].at < forever
 	switch {
 	case c.held != nil: // the run will be canceled
-		choose, options = c.chooser.Order, cancels
-	case c.cancel != nil && !passes:
-		options = cancels
-	case c.cancel == nil && passes:
+		choose, options = c.chooser.Order, ends
+	case c.end != nil && !passes:
+		options = ends
+	case c.end == nil && passes:
 		options = passings
-	case c.cancel == nil:
+	case c.end == nil:
 		return false
 	}
 	switch options[choose("before the answer", c.pending[0].waiting.answer, options)] {
-	case cancels[1]:
-		c.cancelRun()
+	case ends[1]:
+		c.endRun(context.Canceled)
+	case ends[2]:
+		c.endRun(context.DeadlineExceeded)
 	case passings[1]:
 		c.elapsed = c.timers[0].at
 	default:
@@ -333,9 +395,9 @@ func (c *Clock) interrupt(due bool) bool {
 const forever = 100 * 365 * 24 * time.Hour
 
 var (
-	cancels  = []string{"", "the run is canceled"}
+	ends     = []string{"", "the run is canceled", "the deadline of the run passes"}
 	passings = []string{"", "time passes up to the next timer"}
-	pauses   = []string{"", cancels[1], passings[1]}
+	pauses   = []string{"", ends[1], ends[2], passings[1]}
 )
 
 // deliver gives a task its answer.
@@ -353,12 +415,12 @@ func (c *Clock) deliver(t *task) {
 
 var lates = []string{"", "comes all the same"}
 
-// cancelRun cancels the explored run without the lock.
-func (c *Clock) cancelRun() {
-	cancel := c.cancel
-	c.cancel = nil
+// endRun ends the context of the run without the lock.
+func (c *Clock) endRun(err error) {
+	end := c.end
+	c.end = nil
 	c.mu.Unlock()
-	cancel()
+	end(err)
 	c.mu.Lock()
 	c.release()
 }
@@ -371,7 +433,7 @@ func (c *Clock) hold(t *task) bool {
 	}
 	choose := c.chooser.Fault
 	switch {
-	case c.cancel == nil: // the order of goroutines that start after the cancel is a choice
+	case c.end == nil: // the order of goroutines that start after the cancel is a choice
 		t.begun = true
 		c.held = append(c.held, t)
 		c.release()
@@ -389,12 +451,12 @@ func (c *Clock) hold(t *task) bool {
 
 var holds = []string{"", "starts only after the run is canceled"}
 
-// Canceled reports the end of the run's context, or that its consumer has stopped.
-func (w *World) Canceled() {
+// Stopped reports that the consumer of the run has stopped, which cancels it.
+func (w *World) Stopped() {
 	c := w.model.Clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cancel = nil
+	c.end = nil
 	c.release()
 }
 

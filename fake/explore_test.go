@@ -18,7 +18,7 @@ func (firstOptions) Fault(string, string, []string) int  { return 0 }
 func TestWorldDeadlock(t *testing.T) {
 	w := fake.NewWorld(&fake.Script{})
 	defer w.Close()
-	clock := w.Begin(firstOptions{}, func() { t.Error("the run is canceled") })
+	ctx, clock := w.Begin(firstOptions{})
 	panicked := w.Go(func() {
 		wait, _ := clock.Signal()
 		wait()
@@ -27,5 +27,8 @@ func TestWorldDeadlock(t *testing.T) {
 		t.Errorf("got %v, want a deadlock", panicked)
 	} else if _, is := errors.AsType[*fake.DeadlockError](err); !is {
 		t.Errorf("got %v, want a deadlock", err)
+	}
+	if ctx.Err() != nil {
+		t.Errorf("the context of the run has ended: %v", ctx.Err())
 	}
 }

@@ -77,12 +77,10 @@ func (x *exploration) Close() { x.world.Close() }
 
 // Run implements [explore.Program].
 func (x *exploration) Run(c *explore.Choices) explore.Outcome {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	if len(x.cfg.Middleware) > 0 { // middleware may have a state that runs share, such as the variables of agents
 		x.configure()
 	}
-	clock := x.world.Begin(c, cancel)
+	ctx, clock := x.world.Begin(c)
 	cfg := x.cfg
 	cfg.Clock = clock
 	x.events = x.events[:0]
@@ -102,7 +100,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	run := agent.Start(ctx, in)
 	live := 0
 	if v := x.world.Go(func() {
-		x.consume(ctx, run, c, cancel)
+		x.consume(ctx, run, c)
 		live = clock.Live()
 		if err := clock.Drain(); err != nil {
 			report("INV-16", "goroutines do not end: %v", err)
@@ -145,8 +143,8 @@ func (x *exploration) text(found []check.Violation) string {
 	return b.String()
 }
 
-// consume reads the events. After each one the run may be canceled, or the consumer may stop.
-func (x *exploration) consume(ctx context.Context, run *loop.Run, c *explore.Choices, cancel func()) {
+// consume reads the events. After each one the context of the run may end, or the consumer may stop.
+func (x *exploration) consume(ctx context.Context, run *loop.Run, c *explore.Choices) {
 	for ev, err := range run.Events() {
 		if err != nil {
 			return
@@ -160,16 +158,17 @@ func (x *exploration) consume(ctx context.Context, run *loop.Run, c *explore.Cho
 		}
 		switch choose("after "+string(ev.Body.Kind()), subjectOf(ev), consumerFaults) {
 		case 1:
-			cancel()
-			x.world.Canceled()
+			x.world.End(context.Canceled)
 		case 2:
-			x.world.Canceled()
+			x.world.Stopped()
 			return
+		case 3:
+			x.world.End(context.DeadlineExceeded)
 		}
 	}
 }
 
-var consumerFaults = []string{"", "the run is canceled", "the consumer stops"}
+var consumerFaults = []string{"", "the run is canceled", "the consumer stops", "the deadline of the run passes"}
 
 // subjectOf names what an event is about, for a choice after it.
 func subjectOf(ev trace.Event) string {

@@ -193,6 +193,8 @@ func TestExploreFaults(t *testing.T) {
 		{"before the answer c11: the run is canceled", "cancelled       0   cancel"},
 		{"before the answer c11: the run is canceled; after the cancel, the answer c12: comes all the same", `tool.end        0   c12 ok "fine"`},
 		{"after tool.start c11: the run is canceled", `tool.skip       0   c12 t cancelled`},
+		{"before the answer c11: the deadline of the run passes", "cancelled       0   deadline"},
+		{"after tool.start c11: the deadline of the run passes", "run.end         r1  deadline"},
 		{"after tool.end c11: the consumer stops", "the iteration over the run's events was stopped"},
 		{"goroutine 1: starts only after the run is canceled; before the answer c12: the run is canceled", `c11 cancelled "not run: the run was cancelled before the tool was entered"`},
 		{"next answer 2: c12", "tool.end        0   c12 ok \"fine\"\ntool.end        0   c11"},
