@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -179,7 +180,7 @@ func TestExploreScenarios(t *testing.T) {
 
 // TestExploreFaults: each kind of fault is among the choices, and has the effect that it names.
 func TestExploreFaults(t *testing.T) {
-	start, _ := programs(t, parallelScript(1, 2), func(c *loop.Config) { c.ToolTimeout, c.MaxSteps = time.Minute, 3 })
+	start, _ := programs(t, parallelScript(1, 2), func(c *loop.Config) { c.ToolTimeout, c.MaxSteps, c.Retry.Max = time.Minute, 3, 1 })
 	p := start()
 	defer p.Close()
 	for _, tt := range []struct{ choices, want string }{
@@ -205,6 +206,16 @@ func TestExploreFaults(t *testing.T) {
 		{"model call 1: call 2 has the id of call 1", "tool.start      0   loop_call_1"},
 		{"model call 1: call 2 calls an unknown tool", "tool.skip       0   c12 unknown_tool unknown_tool"},
 		{"model call 1: call 2 has arguments that are cut", "tool.skip       0   c12 t truncated"},
+		{"model call 1: call 1 has its name after its arguments", `tool.start      0   c11 t {"n":0}`},
+		{"model call 1: call 2 has {} before its arguments", `tool.start      0   c12 t {"n":1}`},
+		{"model call 1: call 1 has arguments that grow", `tool.start      0   c11 t {"n":0}`},
+		{"model call 1: call 1 comes as text", "+assistant(text \"<tool_call>"},
+		{"model call 1: begins with a call that the provider ran", "call srvtoolu_1 web_search"},
+		{"model call 1: has its usage in parts", "usage=10/5"},
+		{"model call 1: ends with an error of status 200", `model.error     0   api "fake: status 200`},
+		{"model call 1: fails before the first event with status 429 and 20 s to wait", `model.retry     0   "fake: status 429: rate limit" wait=20s`},
+		{"model call 1: fails before the first event with status 429 and an hour to wait", "run.end         r1  error"},
+		{"model call 1: fails before the first event with status 429; model call 1, attempt 2: fails before the first event with status 529", `model.error     0.2 @500ms api "fake: status 529`},
 		{"model call 1: is empty", "run.end         r1  end_turn"},
 		{"model call 1: stalls before its end", "model.error     0"},
 		{"model call 1: comes in chunks of one byte", "run.end         r1  end_turn"},
@@ -219,6 +230,26 @@ func TestExploreFaults(t *testing.T) {
 		if text := o.Text(); !strings.Contains(text, tt.want) || len(unused)+len(o.Violations) > 0 {
 			t.Errorf("%q: unused %v, violations %v; want a run with %q:\n%s", tt.choices, unused, o.Violations, tt.want, text)
 		}
+	}
+}
+
+// TestExploreRetries: with two faults, each failure of a model call is followed by each failure of its retry.
+func TestExploreRetries(t *testing.T) {
+	start, digests := programs(t, parallelScript(0, 0), func(c *loop.Config) { c.Retry.Max = 1 })
+	r := explore.Exhaust(start, explore.Bounds{Faults: 2})
+	if !r.Complete || len(r.Failures)+len(r.Unstable) > 0 {
+		t.Error(r.Summary())
+	}
+	first, second := map[string]bool{}, map[string]bool{}
+	for _, choices := range digests() {
+		_, rest, _ := strings.Cut(choices, "model call 1: ")
+		failure, rest, retried := strings.Cut(rest, " model call 1, attempt 2: ")
+		if retried {
+			first[failure], second[strings.TrimSuffix(rest, "]")] = true, true
+		}
+	}
+	if len(first) < 6 || len(second) < 30 {
+		t.Errorf("%d failures are followed by %d faults of the retry, want at least 6 and 30: %v, %v", len(first), len(second), slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(second)))
 	}
 }
 
