@@ -161,6 +161,17 @@ func taken(points []point) (list []Choice) {
 	return list
 }
 
+// faultsOf returns the faults among choices, for [Failure.ByFault].
+func faultsOf(points []point) string {
+	var list []string
+	for i := range points {
+		if p := &points[i]; p.kind == fault && p.taken != 0 {
+			list = append(list, p.at+": "+p.option)
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
 // MayFault reports whether the bounds allow another fault.
 func (c *Choices) MayFault() bool { return c.faults < c.bounds.Faults }
 

@@ -95,9 +95,12 @@ type Result struct {
 // Failure is a violation that an exploration has found, with few choices.
 type Failure struct {
 	check.Violation
-	Seed    uint64 // of a random exploration
-	Run     int    // the number of the run that found it, from 1
-	Count   int    // the number of runs with a violation of this invariant
+	Seed  uint64 // of a random exploration
+	Run   int    // the number of the run that found it, from 1
+	Count int    // the number of runs with a violation of this invariant
+	// ByFault is Count by the faults of these runs, such as "tool call: fails", without the names of answers. Several
+	// faults of a run are joined by "; ". The runs without a fault are at "".
+	ByFault map[string]int
 	Choices []Choice
 	Found   []Choice // before shrinking
 	Shrunk  int      // runs of shrinking
@@ -246,6 +249,7 @@ type found struct {
 	choices   []Choice
 	run       int // within the part
 	count     int
+	byFault   map[string]int // count by faults
 }
 
 // explorePart makes all runs that begin with root.
@@ -289,10 +293,11 @@ func (p *part) add(o Outcome, c *Choices) {
 	for _, v := range o.Violations {
 		f := p.failures[v.Invariant]
 		if f == nil {
-			f = &found{violation: v, choices: taken(c.points), run: p.runs}
+			f = &found{violation: v, choices: taken(c.points), run: p.runs, byFault: map[string]int{}}
 			p.failures[v.Invariant] = f
 		}
 		f.count++
+		f.byFault[faultsOf(c.points)]++
 	}
 }
 
@@ -332,15 +337,18 @@ func (p *part) join(q *part) {
 	}
 	for id, g := range q.failures {
 		f := p.failures[id]
-		switch {
-		case f == nil:
+		if f == nil {
 			p.failures[id] = g
-		case g.run < f.run:
-			g.count += f.count
-			p.failures[id] = g
-		default:
-			f.count += g.count
+			continue
 		}
+		if g.run < f.run {
+			f, g = g, f
+		}
+		f.count += g.count
+		for faults, n := range g.byFault {
+			f.byFault[faults] += n
+		}
+		p.failures[id] = f
 	}
 }
 

@@ -102,6 +102,30 @@ func TestFailure(t *testing.T) {
 	}
 }
 
+// TestByFault: the runs of a failure are counted by their faults.
+func TestByFault(t *testing.T) {
+	bad := func(order []string, faults map[string]string) bool { return order[0] == "c" || faults["b"] == "hangs" }
+	var first map[string]int
+	for _, n := range []int{1, 2, 4} {
+		was := runtime.GOMAXPROCS(n)
+		f := explore.Exhaust(toy(strings.Split("abc", ""), bad), explore.Bounds{Faults: 2}).Failures[0]
+		runtime.GOMAXPROCS(was)
+		sum := 0
+		for _, n := range f.ByFault {
+			sum += n
+		}
+		// Of 6 orders, c is first in 2. A run without these fails with its only fault at b, or one of two.
+		if f.ByFault[""] != 2 || f.ByFault["call: fails"] != 6 || f.ByFault["call: hangs"] != 6+4 || sum != f.Count {
+			t.Errorf("got %v of %d runs", f.ByFault, f.Count)
+		}
+		if first == nil {
+			first = f.ByFault
+		} else if diff := cmp.Diff(first, f.ByFault); diff != "" {
+			t.Errorf("with %d processors (-first +this):\n%s", n, diff)
+		}
+	}
+}
+
 // TestFirstFailure: the failure that is reported does not depend on the number of processors.
 func TestFirstFailure(t *testing.T) {
 	bad := func(order []string, _ map[string]string) bool { return order[0] == "c" }

@@ -111,7 +111,7 @@ func explain(program Program, f *found) (out *Failure, unstable string) {
 	if !s.fails(f.choices) {
 		return nil, fmt.Sprintf("%s was violated with [%s], and the same choices do not violate it again", f.violation.Invariant, labels(f.choices))
 	}
-	out = &Failure{Run: f.run, Count: f.count, Found: f.choices}
+	out = &Failure{Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices}
 	out.Minimal = s.shrink()
 	out.describe(s)
 	return out, ""
