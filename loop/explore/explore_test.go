@@ -3,6 +3,7 @@ package explore_test
 import (
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -167,6 +168,41 @@ func TestRandom(t *testing.T) {
 	}
 	if got, want := r.Random.Runs(.999), 246; r.Random.Tasks != 4 || r.Random.Points != 3 || got != want {
 		t.Errorf("%+v needs %d runs, want %d", r.Random, got, want)
+	}
+}
+
+// TestDraw: data choose the order and the faults of a run, no data choose what the script says, and each run can be
+// reached.
+func TestDraw(t *testing.T) {
+	bad := func(order []string, faults map[string]string) bool { return order[0] == "c" && faults["b"] == "hangs" }
+	p := toy(strings.Split("abc", ""), bad)()
+	if _, choices := explore.Draw(p, nil, explore.Bounds{Faults: 2}); choices != nil {
+		t.Errorf("no data give %v", choices)
+	}
+	seen := map[uint64]bool{}
+	for seed := range uint64(20_000) {
+		data := make([]byte, 12)
+		if _, err := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)}).Read(data); err != nil {
+			t.Fatal(err)
+		}
+		o, choices := explore.Draw(p, data, explore.Bounds{Faults: 2})
+		seen[o.Digest] = true
+		if again, _ := explore.Replay(p, choices); again.Digest != o.Digest {
+			t.Fatalf("%x: the choices %v give another run", data, choices)
+		}
+		if len(o.Violations) == 0 {
+			continue
+		}
+		f, err := explore.Explain(p, o.Violations[0], choices)
+		if err != nil || len(f.Choices) != 2 || !f.Minimal {
+			t.Fatalf("%v, %v; want two choices of %v", f, err, choices)
+		}
+	}
+	if all := explore.Exhaust(toy(strings.Split("abc", ""), bad), explore.Bounds{Faults: 2}); len(seen) != all.Traces {
+		t.Errorf("drew %d different runs, want %d", len(seen), all.Traces)
+	}
+	if _, err := explore.Explain(p, check.Violation{Invariant: "INV-01"}, nil); err == nil {
+		t.Error("a run without a violation is explained")
 	}
 }
 

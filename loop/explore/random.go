@@ -1,9 +1,12 @@
 package explore
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"runtime"
+
+	"github.com/looptape/looptape/trace/check"
 )
 
 // RandomOptions are the options of [Random].
@@ -160,4 +163,49 @@ func (p *priorities) highest(options []string) (best int) {
 		}
 	}
 	return best
+}
+
+// Draw makes one run, whose choices are drawn from data. It is for a fuzz test, in which coverage guides the data: equal
+// data give equal choices, a longer common beginning gives a longer common beginning of the run, and no data give the run
+// of the script. It returns the choices, which [Replay] and [Explain] repeat.
+func Draw(program Program, data []byte, b Bounds) (Outcome, []Choice) {
+	c := &Choices{bounds: b, pick: &drawn{data}}
+	o := program.Run(c)
+	return o, c.Taken()
+}
+
+// Explain reduces the choices of a run that violates an invariant, as an exploration does. The error is not nil if the
+// run does not violate it again.
+func Explain(program Program, v check.Violation, list []Choice) (*Failure, error) {
+	f, unstable := explain(program, &found{violation: v, choices: list, run: 1, count: 1})
+	if unstable != "" {
+		return nil, errors.New(unstable)
+	}
+	return f, nil
+}
+
+// drawn picks choices by bytes.
+type drawn struct{ data []byte }
+
+// noFault is the number of values of a byte, of 256, that choose no fault.
+const noFault = 224
+
+func (d *drawn) pick(p *point, options []string) int {
+	if p.kind == order {
+		return int(d.next()) % len(options)
+	}
+	if b := d.next(); b < noFault {
+		return 0
+	}
+	return (int(d.next())<<8 | int(d.next())) % len(options)
+}
+
+// next returns the next byte, 0 at the end.
+func (d *drawn) next() byte {
+	if len(d.data) == 0 {
+		return 0
+	}
+	b := d.data[0]
+	d.data = d.data[1:]
+	return b
 }

@@ -69,14 +69,18 @@ func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 // Explored explores the loop as [Explore] does. It does not fail t for what it finds.
 func Explored(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	t.Helper()
-	if opts == nil {
-		opts = &ExploreOptions{}
+	return explore.Exhaust(newExploration(t, loop, opts).program, opts.bounds())
+}
+
+// bounds returns the bounds of an exploration; o may be nil.
+func (o *ExploreOptions) bounds() explore.Bounds {
+	switch {
+	case o == nil:
+		return explore.Bounds{Faults: 1}
+	case o.Faults == 0:
+		return explore.Bounds{Faults: 1, Runs: o.Runs}
 	}
-	b := explore.Bounds{Faults: 1, Runs: opts.Runs}
-	if opts.Faults != 0 {
-		b.Faults = max(opts.Faults, 0)
-	}
-	return explore.Exhaust(newExploration(t, loop, opts).program, b)
+	return explore.Bounds{Faults: max(o.Faults, 0), Runs: o.Runs}
 }
 
 // replayed repeats a run.

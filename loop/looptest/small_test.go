@@ -340,3 +340,9 @@ func TestExploreRepeatedIDs(t *testing.T) {
 		t.Errorf("got %q, want INV-04, and not INV-01", got)
 	}
 }
+
+// FuzzCorrectLoop explores a correct loop, guided by coverage.
+func FuzzCorrectLoop(f *testing.F) {
+	f.Add([]byte("\x00\xff\x01\x02\x01\xff\x00\x03"))
+	looptest.Fuzz(f, newSmall(), &looptest.ExploreOptions{Faults: 3, Panics: true})
+}

@@ -253,6 +253,26 @@ func TestExploreRetries(t *testing.T) {
 	}
 }
 
+// FuzzExplore makes runs of three steps of four calls with up to four faults, guided by the coverage of the loop.
+func FuzzExplore(f *testing.F) {
+	start, err := scenario.Program(parallelScript(3, 4), func(c *loop.Config) { c.MaxSteps = 6 })
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := start()
+		defer p.Close()
+		o, choices := explore.Draw(p, data, explore.Bounds{Faults: 4, Preemptions: 4})
+		for _, v := range o.Violations {
+			t.Errorf("%v: %v\n%s", choices, v, o.Text())
+		}
+		if again, _ := explore.Replay(p, choices); again.Digest != o.Digest {
+			t.Errorf("%v: the same choices gave two runs", choices)
+		}
+	})
+}
+
 // BenchmarkExplore makes checked runs of three steps of four calls.
 func BenchmarkExplore(b *testing.B) {
 	for _, faults := range []int{0, 1} {
