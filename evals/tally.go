@@ -242,9 +242,18 @@ func (t *Tally) Summary() (*Summary, error) {
 	return f, nil
 }
 
+// reset removes all, and keeps the memory of the resources.
+func (c *counts) reset() {
+	for i := range c.Resources {
+		c.Resources[i] = resourceSum{Sum: c.Resources[i].Sum[:0]}
+	}
+	*c = counts{Resources: c.Resources}
+}
+
 // reset removes all rows, and keeps the memory of the metrics.
 func (c *CaseTally) reset() {
-	*c = CaseTally{Metrics: c.Metrics}
+	c.counts.reset()
+	*c = CaseTally{counts: c.counts, Metrics: c.Metrics}
 	for _, m := range c.Metrics {
 		m.failures = failures{}
 		m.Reset()
@@ -253,7 +262,8 @@ func (c *CaseTally) reset() {
 
 // reset removes all cases, and keeps the memory of the metrics.
 func (t *Tally) reset() {
-	*t = Tally{Metrics: t.Metrics}
+	t.counts.reset()
+	*t = Tally{counts: t.counts, Metrics: t.Metrics}
 	for _, m := range t.Metrics {
 		m.failures = failures{}
 		m.Reset()
