@@ -88,14 +88,18 @@ func failuresOf(t *testing.T, e *entry, r *explore.Result) []failure {
 	t.Helper()
 	list := []failure{}
 	for _, f := range r.Failures {
-		out := failure{Invariant: f.Invariant, Runs: f.Count, Choices: []string{}, Message: f.Message}
+		out := failure{Invariant: f.Invariant, Runs: f.Count, Faults: map[string]int{}, Choices: []string{}, Message: f.Message}
+		for fault, n := range f.ByFault {
+			fault = withoutNumbers(fault)
+			out.Faults[fault] += n
+			if _, ok := explained(e.family, f.Invariant, fault); !ok {
+				t.Errorf("findings has no explanation for %s, %s, %q (%d runs); the smallest failure: %v", e.family, f.Invariant, fault, n, f)
+			}
+		}
 		for _, c := range f.Choices {
 			out.Choices = append(out.Choices, c.String())
 		}
 		list = append(list, out)
-		if _, ok := explained(e.family, f.Invariant); !ok {
-			t.Errorf("the failure has no explanation in findings: %v", f)
-		}
 		if !f.Minimal {
 			t.Errorf("%s: the choices are not minimal: %q", f.Invariant, out.Choices)
 		}
@@ -114,13 +118,21 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := entries()
-	for _, f := range findings {
-		if !slices.ContainsFunc(list, func(e entry) bool {
-			return e.family == f.family && slices.ContainsFunc(results, func(r result) bool {
-				return r.Loop == e.name && slices.ContainsFunc(r.Failures, func(x failure) bool { return x.Invariant == f.invariant })
-			})
-		}) {
-			t.Errorf("%s does not violate %s: remove the explanation", f.family, f.invariant)
+	used := map[int]bool{}
+	for _, e := range list {
+		for _, r := range results {
+			for _, f := range r.Failures {
+				for fault := range f.Faults {
+					if i, ok := explained(e.family, f.Invariant, fault); ok && r.Loop == e.name {
+						used[i] = true
+					}
+				}
+			}
+		}
+	}
+	for i, f := range findings {
+		if !used[i] {
+			t.Errorf("%s does not violate %s with the faults %q: remove the explanation", f.family, f.invariant, f.faults)
 		}
 	}
 	want := page(list, results, versions)

@@ -3,6 +3,8 @@ package league
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 
 	"charm.land/fantasy"
@@ -114,6 +116,9 @@ func (t *fantasyTool) SetProviderOptions(o fantasy.ProviderOptions) { t.options 
 
 // encoded runs a tool with decoded arguments.
 func encoded(ctx context.Context, t looptest.Tool, args map[string]any) (string, error) {
+	if args == nil {
+		args = map[string]any{}
+	}
 	data, err := json.Marshal(args)
 	if err != nil {
 		return "", err
@@ -137,7 +142,7 @@ func einoLoop(streaming bool) looptest.LoopFunc {
 			one := utils.NewTool(info, func(ctx context.Context, args map[string]any) (string, error) { return encoded(ctx, t, args) })
 			cfg.Tools = append(cfg.Tools, tool.BaseTool(utils.WrapToolWithErrorHandler(one, func(_ context.Context, err error) string { return err.Error() })))
 		}
-		a, err := react.NewAgent(ctx, &react.AgentConfig{ToolCallingModel: model, ToolsConfig: cfg, MaxStep: 40})
+		a, err := react.NewAgent(ctx, &react.AgentConfig{ToolCallingModel: model, ToolsConfig: cfg, MaxStep: 40, StreamToolCallChecker: anyCalls})
 		if err != nil {
 			return nil, err
 		}
@@ -152,6 +157,23 @@ func einoLoop(streaming bool) looptest.LoopFunc {
 		}
 		_, err = schema.ConcatMessageStream(chunks)
 		return nil, err
+	}
+}
+
+// anyCalls reports whether any chunk has a call. By default the first chunk with content decides, which the documentation
+// of react.AgentConfig excludes for models that send a text before calls.
+func anyCalls(_ context.Context, chunks *schema.StreamReader[*schema.Message]) (bool, error) {
+	defer chunks.Close()
+	for {
+		chunk, err := chunks.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
+			return false, err
+		case len(chunk.ToolCalls) > 0:
+			return true, nil
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package league
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -23,10 +25,11 @@ type result struct {
 
 // failure is a violated invariant.
 type failure struct {
-	Invariant string   `json:"invariant"`
-	Runs      int      `json:"runs"`
-	Choices   []string `json:"choices"` // the fewest
-	Message   string   `json:"message"`
+	Invariant string         `json:"invariant"`
+	Runs      int            `json:"runs"`
+	Faults    map[string]int `json:"faults"`  // runs by their faults
+	Choices   []string       `json:"choices"` // the fewest
+	Message   string         `json:"message"`
 }
 
 const (
@@ -89,9 +92,9 @@ const why = `
 Each failure was examined in the code of the loop at this version. The cause is one of
 
 - **the loop**: responses that the API allows, and tools that fail or return late, are enough for the failure.
-- **the response**: the failure needs a call with an empty name, an empty id, or an id that was used before, and the loop does
-  not repair it. OpenAI and Google do not send these; some servers with their APIs do: see
-  [Quirks and clients](quirks-and-clients.md).
+- **the response**: the failure needs a call with an empty name, an empty id, an id that was used before, or deltas in another
+  form than the documented one, and the loop does not repair it. OpenAI and Google do not send these; some servers with their
+  APIs do: see [Quirks and clients](quirks-and-clients.md).
 - **documented**: the documentation of the loop describes the behavior.
 
 `
@@ -111,7 +114,7 @@ const limits = `
 func page(list []entry, results []result, versions map[string]string) string {
 	loops := [][]string{{"loop", "version", "client", "settings"}}
 	explored := [][]string{{"loop", "script", "orders", "runs", "complete", "runs that violate", "repeated"}}
-	failures := [][]string{{"loop", "invariant", "runs", "choices", "violation"}}
+	failures := [][]string{{"loop", "invariant", "runs", "by fault", "fewest choices", "violation"}}
 	var unstable [][]string
 	for _, e := range list {
 		version := "looptape"
@@ -128,12 +131,12 @@ func page(list []entry, results []result, versions map[string]string) string {
 			}
 		}
 		if e.unstable != "" && !slices.ContainsFunc(unstable, func(cells []string) bool { return cells[0] == e.family }) {
-			unstable = append(unstable, []string{e.family, "unstable", causeLoop, e.unstable})
+			unstable = append(unstable, []string{e.family, "unstable", "unknown tool, empty name", causeLoop, e.unstable})
 		}
 	}
-	explanations := [][]string{{"loop", "failure", "cause", "explanation"}}
+	explanations := [][]string{{"loop", "failure", "faults", "cause", "explanation"}}
 	for _, f := range findings {
-		explanations = append(explanations, []string{f.family, f.invariant, f.cause, f.text})
+		explanations = append(explanations, []string{f.family, f.invariant, strings.Join(f.faults, ", "), f.cause, f.text})
 	}
 	return head + table(loops) + how + table(explored) + after + table(failures) + why + table(append(explanations, unstable...)) + limits
 }
@@ -162,9 +165,30 @@ func (r *result) failureCells() (lines [][]string) {
 		if len(f.Choices) > 0 {
 			choices = "`" + strings.Join(f.Choices, "`, `") + "`"
 		}
-		lines = append(lines, []string{r.Loop, f.Invariant, strconv.Itoa(f.Runs), choices, f.Message})
+		lines = append(lines, []string{r.Loop, f.Invariant, strconv.Itoa(f.Runs), f.byFault(), choices, f.Message})
 	}
 	return lines
+}
+
+// maxFaults is the number of faults that the page lists for a failure.
+const maxFaults = 6
+
+// byFault lists the faults of the runs, the most frequent first.
+func (f *failure) byFault() string {
+	names := slices.SortedFunc(maps.Keys(f.Faults), func(a, b string) int { return cmp.Or(f.Faults[b]-f.Faults[a], cmp.Compare(a, b)) })
+	var list []string
+	rest := 0
+	for i, name := range names {
+		if i < maxFaults {
+			list = append(list, fmt.Sprintf("%d: %s", f.Faults[name], cmp.Or(strings.TrimPrefix(name, "model call: "), "no fault")))
+		} else {
+			rest += f.Faults[name]
+		}
+	}
+	if rest > 0 {
+		list = append(list, fmt.Sprintf("%d: others", rest))
+	}
+	return strings.Join(list, "; ")
 }
 
 // table returns a table; the first line has the headings.
