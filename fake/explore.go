@@ -174,6 +174,21 @@ func (w *World) await(ctx context.Context, at, name string, faults []string) (ch
 	return chosen, late, err
 }
 
+// Decide waits for the decision of a person, which is one of the options. Its order among the answers is a choice. err is
+// the cause of ctx if that ends before.
+func (w *World) Decide(ctx context.Context, at, name string, options []string) (chosen int, err error) {
+	clock := w.model.Clock
+	chosen = clock.chooser.Fault(at, name, options)
+	late, err := clock.answer(ctx, at+" "+name)
+	if late {
+		err = nil
+	}
+	return chosen, err
+}
+
+// Hang waits until ctx ends.
+func (w *World) Hang(ctx context.Context) error { return w.until(ctx) }
+
 func (w *World) until(ctx context.Context) error {
 	if w.answers != nil {
 		w.answers.hanging.Add(1)

@@ -11,10 +11,10 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-func askUser(_ *reader, arg fake.Value) (loop.Middleware, error) {
-	return middleware.AskUser(func(_ context.Context, questions []middleware.Question) ([]string, error) {
+func askUser(r *reader, arg fake.Value) (loop.Middleware, error) {
+	return middleware.AskUser(r.explore.user(func(_ context.Context, questions []middleware.Question) ([]string, error) {
 		return slices.Repeat([]string{arg.Text}, len(questions)), nil
-	})
+	}))
 }
 
 // humanInTheLoop decides about the calls of the script's tools, one decision per call.
@@ -44,6 +44,7 @@ func humanInTheLoop(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 		v, results = results[0], results[1:]
 		return v, nil
 	}
+	decide = r.explore.approver(decide, reviewAnswers)
 	if r.version == 1 {
 		return humanInTheLoopV1(r.tools, decide), nil
 	}

@@ -47,13 +47,15 @@ type exploration struct {
 	cfg    loop.Config
 	world  *fake.World
 
-	events []trace.Event // of the last run
-	buf    []byte
+	events    []trace.Event // of the last run, and of the run that continued it
+	continued bool          // the run has ended with pending calls, and another one continues it
+	buf       []byte
 }
 
 // configure makes the configuration of the next runs.
 func (x *exploration) configure() {
-	x.cfg, _ = validate(x.script, fake.Pos{}) // which has no error, as Program has checked
+	r, _ := readOptions(x.script, x) // without an error, as Program has checked
+	x.cfg = r.cfg
 	for _, t := range x.script.Tools {
 		lt := loop.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
 		if !t.Client {
@@ -84,6 +86,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	cfg := x.cfg
 	cfg.Clock = clock
 	x.events = x.events[:0]
+	x.continued = false
 	var found []check.Violation
 	report := func(invariant, format string, args ...any) {
 		found = append(found, check.Violation{Invariant: invariant, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
@@ -97,10 +100,14 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 		x.events = append(x.events, ev)
 		return nil
 	})
-	run := agent.Start(ctx, in)
 	live := 0
 	if v := x.world.Go(func() {
-		x.consume(ctx, run, c)
+		run := agent.Start(ctx, in)
+		stopped := x.consume(ctx, run, c)
+		if res, err := run.Wait(); err == nil && !stopped && x.next(&in, res, c.Fault) {
+			x.continued = true
+			x.consume(ctx, agent.Start(ctx, in), c)
+		}
 		live = clock.Live()
 		if err := clock.Drain(); err != nil {
 			report("INV-16", "goroutines do not end: %v", err)
@@ -144,10 +151,10 @@ func (x *exploration) text(found []check.Violation) string {
 }
 
 // consume reads the events. After each one the context of the run may end, or the consumer may stop.
-func (x *exploration) consume(ctx context.Context, run *loop.Run, c *explore.Choices) {
+func (x *exploration) consume(ctx context.Context, run *loop.Run, c *explore.Choices) (stopped bool) {
 	for ev, err := range run.Events() {
 		if err != nil {
-			return
+			return false
 		}
 		choose := c.Fault
 		switch {
@@ -161,11 +168,12 @@ func (x *exploration) consume(ctx context.Context, run *loop.Run, c *explore.Cho
 			x.world.End(context.Canceled)
 		case 2:
 			x.world.Stopped()
-			return
+			return true
 		case 3:
 			x.world.End(context.DeadlineExceeded)
 		}
 	}
+	return false
 }
 
 var consumerFaults = []string{"", "the run is canceled", "the consumer stops", "the deadline of the run passes"}

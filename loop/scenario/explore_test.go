@@ -178,12 +178,30 @@ func TestExploreScenarios(t *testing.T) {
 	}
 }
 
+// effect is what a run shows with choices.
+type effect struct{ choices, want string }
+
+// check makes a run with choices of a program and compares it.
+func (e effect) check(t *testing.T, p explore.Program) {
+	t.Helper()
+	var list []explore.Choice
+	for s := range strings.SplitSeq(e.choices, "; ") {
+		if c, err := explore.ParseChoice(s); err == nil {
+			list = append(list, c)
+		}
+	}
+	o, unused := explore.Replay(p, list)
+	if text := o.Text(); !strings.Contains(text, e.want) || len(unused)+len(o.Violations) > 0 {
+		t.Errorf("%q: unused %v, violations %v; want a run with %q:\n%s", e.choices, unused, o.Violations, e.want, text)
+	}
+}
+
 // TestExploreFaults: each kind of fault is among the choices, and has the effect that it names.
 func TestExploreFaults(t *testing.T) {
 	start, _ := programs(t, parallelScript(1, 2), func(c *loop.Config) { c.ToolTimeout, c.MaxSteps, c.Retry.Max = time.Minute, 3, 1 })
 	p := start()
 	defer p.Close()
-	for _, tt := range []struct{ choices, want string }{
+	for _, tt := range []effect{
 		{"", "run.end         r1  end_turn"},
 		{"tool call c11: fails", `tool.end        0   c11 error "the tool failed" error`},
 		{"tool call c11: panics", "tool.end        0   c11 panic"},
@@ -220,15 +238,98 @@ func TestExploreFaults(t *testing.T) {
 		{"model call 1: stalls before its end", "model.error     0"},
 		{"model call 1: comes in chunks of one byte", "run.end         r1  end_turn"},
 	} {
-		var list []explore.Choice
-		for s := range strings.SplitSeq(tt.choices, "; ") {
-			if c, err := explore.ParseChoice(s); err == nil {
-				list = append(list, c)
-			}
+		tt.check(t, p)
+	}
+}
+
+// twoCalls is a scenario with a step of two calls. A test inserts options.
+const twoCalls = `version: 2
+%s
+tools: {t: {text: fine}, u: {%s}}
+models:
+  main:
+    - calls: [{id: c1, name: t, arguments: {}}, {id: c2, name: u, arguments: {}}]
+    - text: done
+input: go
+`
+
+// TestExplorePeople: approvers, users and the callers of runs with pending calls do each of what they can do.
+func TestExplorePeople(t *testing.T) {
+	asks := fmt.Sprintf(twoCalls, "loop: {middleware: [permissions: {t: {ask: approve}, u: {ask: deny}}]}", "text: good")
+	suspends := fmt.Sprintf(twoCalls, "loop: {middleware: [permissions: {t: {ask: approve}, u: {ask: suspend}}]}", "text: good")
+	review := fmt.Sprintf(twoCalls, "loop: {middleware: [human_in_the_loop: [approve, {reject: no}]]}", "text: good")
+	client := fmt.Sprintf(twoCalls, "", "client: true")
+	clients := strings.Replace(client, "{text: fine}", "{client: true}", 1)
+	user := strings.Replace(fmt.Sprintf(twoCalls, "loop: {middleware: [ask_user: blue]}", "text: good"), "name: t, arguments: {}", `name: ask_user, arguments: {questions: [{question: "Which one?"}]}`, 1)
+	for _, tt := range []struct {
+		script  string
+		effects []effect
+	}{
+		{asks, []effect{
+			{"", `tool.end        0   c1 ok "fine"`},
+			{"approver of c1: denies", `tool.skip       0   c1 t denied "the call was not approved, and not run" error`},
+			{"approver of c1: denies with a reason", `tool.skip       0   c1 t denied "not today" error`},
+			{"approver of c1: skips the call", "tool.skip       0   c1 t skipped"},
+			{"approver of c1: gives the result", `tool.skip       0   c1 t override "the approver's result"`},
+			{"approver of c1: makes an unknown decision", "tool.skip       0   c1 t denied"},
+			{"approver of c1: fails", "the approver failed: no connection to the person"},
+			{"approver of c1: panics", "the approver panicked: the function panicked"},
+			{"approver of c1: ends the goroutine", "nobody was there to approve it"},
+			{"approver of c1: never answers", "cancelled       0   cancel"},
+			{"approver of c2: approves", `tool.end        0   c2 ok "good"`},
+			{"approver of c1: suspends the run", "resumed         r2  r1"},
+			{"approver of c1: suspends the run; the caller: resumes with another message", `user "Go on."`},
+			{"approver of c1: suspends the run; approver of c1 #2: denies", "tool.skip       r2  c1 t denied"},
+			{"before the answer approver of c1: the run is canceled", "cancelled       0   cancel"},
+			{"before the answer approver of c1: the deadline of the run passes", "cancelled       0   deadline"},
+			{"before the answer approver of c1: the run is canceled; after the cancel, the answer approver of c1: comes all the same", `approval.resolved {"call":"c1","verdict":"approve"}`},
+		}},
+		{suspends, []effect{
+			{"", `tool.end        r2  c2 ok "good"`},
+			{"next answer 2: approver of c2", "resumed         r2  r1"},
+		}},
+		{review, []effect{
+			{"", `"decision":"reject"`},
+			{"approver of c1: edits the arguments", `tool.arguments  0   c1 {"edited":true} edit`},
+			{"approver of c1: edits the arguments into a list", "the call was not run"},
+			{"approver of c1: rejects with a reason", "the user rejected the call: not today"},
+			{"approver of c1: responds", `"I did it."`},
+			{"approver of c1: makes an unknown decision", `the decision was \"perhaps\"`},
+			{"approver of c1: never answers", "cancelled       0   cancel"},
+			{"approver of c1: ends the goroutine", "tool.end        0   c1 panic"},
+			{"approver of c2: approves", `tool.end        0   c2 ok "good"`},
+		}},
+		{client, []effect{
+			{"", `+tool(c1 "the caller's result"; c2 "the caller's result")`},
+			{"the caller: answers the last call with an error", `c2 "the caller's result" error)`},
+			{"the caller: does not answer the last call", `the call \"c2\" has no result`},
+			{"the caller: answers an unknown call, too", `the result \"unknown_call\" has no unanswered call`},
+			{"the caller: answers the last call twice", `the result \"c2\" has no unanswered call`},
+			{"the caller: answers in reverse order", "warning         r2  history"},
+			{"the caller: resumes without results", "decision        r2  stop: client_tools"},
+		}},
+		{clients, []effect{{"the caller: answers in reverse order", "warning         r2"}}},
+		{user, []effect{
+			{"", `A: blue`},
+			{"user asked Which one?: fails", `tool.end        0   c1 error "no connection to the person" error`},
+			{"user asked Which one?: does not reply to the last question", "there were 1 questions, and 0 answers came"},
+			{"user asked Which one?: never answers", "cancelled       0   cancel"},
+			{"next answer 2: c2", "tool.end        0   c2 ok \"good\"\ntool.end        0   c1 ok"},
+		}},
+	} {
+		script, err := fake.ParseScript("s", []byte(tt.script))
+		if err != nil {
+			t.Fatal(err)
 		}
-		o, unused := explore.Replay(p, list)
-		if text := o.Text(); !strings.Contains(text, tt.want) || len(unused)+len(o.Violations) > 0 {
-			t.Errorf("%q: unused %v, violations %v; want a run with %q:\n%s", tt.choices, unused, o.Violations, tt.want, text)
+		start, _ := programs(t, script, nil)
+		p := start()
+		defer p.Close()
+		for _, e := range tt.effects {
+			e.check(t, p)
+		}
+		r := explore.Exhaust(start, explore.Bounds{Faults: 2, Runs: 1500})
+		if len(r.Failures)+len(r.Unstable) > 0 {
+			t.Errorf("%s\n%s\n%v %v", tt.script, r.Summary(), r.Failures, r.Unstable)
 		}
 	}
 }

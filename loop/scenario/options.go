@@ -21,6 +21,7 @@ type reader struct {
 	tools   []string // the names of the script's tools
 	models  []string // the names of the script's models
 	agents  agents
+	explore *exploration           // makes the choices of people, if not nil
 	renames map[fake.Pos][2]string // see fake.Script.Renames
 }
 
@@ -54,15 +55,15 @@ func (r *reader) optionName(o *loop.Option) string {
 // Config returns the configuration for a script's loop options. It returns all invalid
 // options, joined, each a [*fake.SyntaxError].
 func Config(s *fake.Script) (cfg loop.Config, err error) {
-	r, err := readOptions(s)
+	r, err := readOptions(s, nil)
 	if err == nil {
 		cfg = r.cfg
 	}
 	return cfg, err
 }
 
-func readOptions(s *fake.Script) (*reader, error) {
-	r := &reader{version: s.Version, renames: map[fake.Pos][2]string{}}
+func readOptions(s *fake.Script, x *exploration) (*reader, error) {
+	r := &reader{explore: x, version: s.Version, renames: map[fake.Pos][2]string{}}
 	for _, t := range s.Tools {
 		r.tools = append(r.tools, t.Name)
 	}

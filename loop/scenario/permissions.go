@@ -12,7 +12,7 @@ import (
 )
 
 // permissions denies some tools, makes scripted decisions about others, and allows the rest.
-func permissions(_ *reader, arg fake.Value) (m loop.Middleware, err error) {
+func permissions(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 	rules, decisions := map[string]middleware.Permission{}, map[string]middleware.ApprovalDecision{}
 	for _, f := range arg.Fields {
 		if rules[f.Name], decisions[f.Name], err = permission(f.Value); err != nil {
@@ -27,7 +27,7 @@ func permissions(_ *reader, arg fake.Value) (m loop.Middleware, err error) {
 	approve := func(_ context.Context, req middleware.ApprovalRequest) (middleware.Approval, error) {
 		return middleware.Approval{Decision: decisions[req.Call.Name]}, nil
 	}
-	return middleware.Permissions(policy, &middleware.Approvals{Approve: approve}), nil
+	return middleware.Permissions(policy, &middleware.Approvals{Approve: r.explore.approver(approve, permissionAnswers)}), nil
 }
 
 func permission(v fake.Value) (rule middleware.Permission, decision middleware.ApprovalDecision, err error) {

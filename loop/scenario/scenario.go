@@ -123,7 +123,7 @@ func (f *File) With(o *Result) []byte {
 func (f *File) upgrade() string {
 	var out strings.Builder
 	renames := maps.Clone(f.Script.Renames)
-	if r, err := readOptions(f.Script); err == nil {
+	if r, err := readOptions(f.Script, nil); err == nil {
 		maps.Copy(renames, r.renames)
 	}
 	places := slices.SortedFunc(maps.Keys(renames), func(a, b fake.Pos) int { return a.Col - b.Col })

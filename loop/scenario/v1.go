@@ -74,7 +74,7 @@ func humanInTheLoopV1(tools []string, decide func(context.Context, middleware.Ap
 				if p.Output != nil || !slices.Contains(tools, p.Call.Name) {
 					continue
 				}
-				a, err := decide(ctx, middleware.ApprovalRequest{})
+				a, err := decide(ctx, middleware.ApprovalRequest{Call: p.Call})
 				c, out := loop.CallDecision{Index: p.Index, Reason: middleware.ReasonDenied}, loop.TextOutput("")
 				switch {
 				case err != nil:
