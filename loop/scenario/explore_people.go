@@ -131,7 +131,7 @@ func (x *exploration) next(in *loop.Input, res *loop.Result, choose func(at, nam
 	case suspended:
 		in.Resume = &loop.Resume{Of: x.events[0].Run}
 		if choose("the caller", "", resumptions) == 1 {
-			in.Resume.Then = []llm.Message{llm.User("Go on.")}
+			in.Resume.Then = []llm.Message{llm.User("Continue.")}
 		}
 		in.Messages = slices.Concat(in.Messages, res.Messages)
 		return true

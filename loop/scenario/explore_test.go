@@ -278,7 +278,7 @@ func TestExplorePeople(t *testing.T) {
 			{"approver of c1: never answers", "cancelled       0   cancel"},
 			{"approver of c2: approves", `tool.end        0   c2 ok "good"`},
 			{"approver of c1: suspends the run", "resumed         r2  r1"},
-			{"approver of c1: suspends the run; the caller: resumes with another message", `user "Go on."`},
+			{"approver of c1: suspends the run; the caller: resumes with another message", `user "Continue."`},
 			{"approver of c1: suspends the run; approver of c1 #2: denies", "tool.skip       r2  c1 t denied"},
 			{"before the answer approver of c1: the run is canceled", "cancelled       0   cancel"},
 			{"before the answer approver of c1: the deadline of the run passes", "cancelled       0   deadline"},
@@ -327,7 +327,7 @@ func TestExplorePeople(t *testing.T) {
 		for _, e := range tt.effects {
 			e.check(t, p)
 		}
-		r := explore.Exhaust(start, explore.Bounds{Faults: 2, Runs: 1500})
+		r := explore.Exhaust(start, explore.Bounds{Faults: 2, Runs: 600})
 		if len(r.Failures)+len(r.Unstable) > 0 {
 			t.Errorf("%s\n%s\n%v %v", tt.script, r.Summary(), r.Failures, r.Unstable)
 		}
