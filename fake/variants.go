@@ -23,6 +23,23 @@ type variants struct {
 // mainSession is the session that the names of places omit.
 const mainSession = "main"
 
+// Variant is what can come in place of a response in an explored run.
+type Variant struct {
+	// Name describes the difference, such as "fails after event 2 with status 500"; it is empty for the response itself.
+	Name     string
+	Response *Response
+}
+
+// Variants returns the response, and what can come in its place in an explored run. earlier are the responses before it
+// in the script.
+func (t *Response) Variants(earlier []Response) (list []Variant) {
+	v := newVariants(t, earlierID(earlier))
+	for i, r := range v.list {
+		list = append(list, Variant{v.names[i], r})
+	}
+	return list
+}
+
 // placeOf is the place of a response in the script.
 type placeOf struct {
 	session string

@@ -67,6 +67,8 @@ type Server struct {
 
 	watch watch.Monitor
 
+	explored *exploredRun // nil if the server is not of a World
+
 	mu         sync.Mutex
 	report     Report
 	listed     int // requests that list models
@@ -200,6 +202,9 @@ func (x *exchange) serve(r *http.Request) {
 		ctx = fake.WithSession(ctx, x.session)
 	}
 	script, place, err := x.server.cfg.Model.Respond(ctx, req, x.Provider != reply.OpenAI)
+	if more := x.beyond(); err != nil && more != nil {
+		script, err = more, nil
+	}
 	if err != nil { // a retry fails as well
 		x.w.Header().Set("X-Should-Retry", "false")
 		x.reject(&strict.Error{Status: http.StatusBadRequest, Setup: true, Message: x.server.scriptMessage(err, place)})
@@ -221,6 +226,10 @@ func (x *exchange) serve(r *http.Request) {
 // respond writes a scripted response.
 func (x *exchange) respond(ctx context.Context, p *reply.Response) {
 	s := x.server
+	if s.explored != nil {
+		x.explore(ctx, p)
+		return
+	}
 	if s.cfg.FindQuirks {
 		s.findQuirks(p)
 	}

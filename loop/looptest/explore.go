@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/internal/bubble"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/explore"
@@ -175,9 +176,16 @@ func exploredScript() *fake.Script {
 }
 
 func (x *exploration) program() explore.Program {
-	world := fake.NewWorld(x.script)
+	var served *wire.World // of a loop that calls an HTTP server
+	var world *fake.World
+	if _, is := x.loop.(exploredHTTP); is {
+		served = wire.NewWorld(wire.Config{Script: x.script})
+		world = served.World
+	} else {
+		world = fake.NewWorld(x.script)
+	}
 	return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
-		r := &exploredRun{exploration: x, world: world, c: c}
+		r := &exploredRun{exploration: x, world: world, wire: served, c: c}
 		if !bubble.Run(x.t, r.run) && len(r.found) == 0 {
 			r.add("INV-16", "the run returned, but a goroutine cannot end")
 		}
@@ -189,6 +197,8 @@ func (x *exploration) program() explore.Program {
 type exploredRun struct {
 	*exploration
 	world  *fake.World
+	wire   *wire.World // nil for a loop that calls an llm.Model
+	http   *exploredServer
 	c      *explore.Choices
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -208,6 +218,7 @@ type exploredRun struct {
 	inFlight   int
 	modelFault string // of a model call
 	toolFault  bool
+	mayTimeOut bool // an hour has passed
 	canceled   bool
 	usage      llm.Usage
 	result     *Result
@@ -230,11 +241,24 @@ func (r *exploredRun) report(id, format string, args ...any) {
 }
 
 func (r *exploredRun) add(id, format string, args ...any) {
+	r.addViolation(check.Violation{Invariant: id, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
+}
+
+func (r *exploredRun) addViolation(v check.Violation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.ContainsFunc(r.found, func(v check.Violation) bool { return v.Invariant == id }) {
-		v := check.Violation{Invariant: id, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint()
+	if !slices.ContainsFunc(r.found, func(w check.Violation) bool { return w.Invariant == v.Invariant }) {
+		v.Run = "explored"
 		r.found, r.at = append(r.found, v), append(r.at, len(r.text))
+	}
+}
+
+// checkRun checks an ended run against what the world did.
+func (r *exploredRun) checkRun() {
+	if r.http != nil {
+		r.http.check()
+	} else {
+		r.check()
 	}
 }
 
@@ -255,6 +279,11 @@ func (r *exploredRun) run(t *testing.T) {
 	defer release()
 	changed := r.world.BeginAnswers(r.panics)
 	r.returned = map[entry]string{}
+	var model llm.Model = llm.ModelFunc(r.stream)
+	if r.wire != nil {
+		r.http = newExploredServer(r)
+		model = r.http
+	}
 	input := clone(slices.Concat(r.script.History, r.script.Input))
 	input = append(make([]llm.Message, 0, len(input)+8), input...)
 	before := jsonOf(input)
@@ -266,7 +295,7 @@ func (r *exploredRun) run(t *testing.T) {
 				r.report("INV-23", "the loop panicked: %v", v)
 			}
 		}()
-		out, err := r.loop.Run(r.ctx, &Input{Model: llm.ModelFunc(r.stream), Tools: r.tools(), Messages: input, Step: r.step})
+		out, err := r.loop.Run(r.ctx, &Input{Model: model, Tools: r.tools(), Messages: input, Step: r.step})
 		if !r.checked.Load() {
 			r.result, r.err, r.done = out, err, true
 		}
@@ -288,10 +317,11 @@ func (r *exploredRun) run(t *testing.T) {
 		r.report("INV-06", "the loop appended to the array of the caller")
 	}
 	if r.done {
-		r.check()
+		r.checkRun()
 	}
 	r.checked.Store(true)
 	release()
+	r.http.release()
 	r.deliverAll(changed)
 	if r.running() > 0 {
 		time.Sleep(2 * time.Hour) //nolint:forbidigo // virtual: it is a bubble's
@@ -382,8 +412,8 @@ func (r *exploredRun) interrupt(name string) bool {
 		r.canceled = true
 		r.cancel()
 	case 2:
-		r.modelFault = options[2] // a model call may have a timeout
-		time.Sleep(time.Hour)     //nolint:forbidigo // virtual: it is a bubble's
+		r.modelFault, r.mayTimeOut = options[2], true // a model call may have a timeout
+		time.Sleep(time.Hour)                         //nolint:forbidigo // virtual: it is a bubble's
 	}
 	r.log("%s", options[chosen])
 	return true
@@ -391,6 +421,7 @@ func (r *exploredRun) interrupt(name string) bool {
 
 // next lets an answer come, or cancels the run.
 func (r *exploredRun) next(pending []*fake.Pending) {
+	r.http.arrived()
 	if r.ctx.Err() == nil && r.interrupt(pending[0].Name) {
 		return
 	}
@@ -472,12 +503,17 @@ func (r *exploredRun) begin(req *llm.Request) int {
 	r.responses = append(r.responses, nil)
 	r.text = append(r.text, fmt.Sprintf("request %d: %d messages", n+1, len(req.Messages)))
 	r.mu.Unlock()
+	r.limit(n)
+	return n
+}
+
+// limit returns only after the run if it has made too many model calls before this one.
+func (r *exploredRun) limit(n int) {
 	if n >= maxModelCalls {
 		r.report("INV-26", "the run does not end; it made %d model calls", maxModelCalls)
 		r.cancel()
 		<-r.free.Done()
 	}
-	return n
 }
 
 func (r *exploredRun) tools() (list []Tool) {
@@ -558,6 +594,11 @@ func (r *exploredRun) digest() uint64 {
 	for _, s := range r.requests {
 		h.Write(s.json)
 		h.Write([]byte("--\n"))
+	}
+	if r.http != nil {
+		for _, s := range r.http.requestDigests() {
+			h.Write([]byte(s + "--\n"))
+		}
 	}
 	if r.result != nil {
 		h.Write(jsonOf(r.result.Messages))

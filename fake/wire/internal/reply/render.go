@@ -204,26 +204,36 @@ func (p *Response) ErrorFrame(e *llm.APIError) Frame {
 // Message returns the message that a client decodes from r; ok is false if r is an
 // error or incomplete.
 func (r *Reply) Message() (m llm.Message, ok bool) {
+	response, ok := r.Decoded()
+	if ok {
+		m = response.Message()
+	}
+	return m, ok
+}
+
+// Decoded returns the response that a client decodes from r; ok is false if r is an
+// error or incomplete.
+func (r *Reply) Decoded() (response *llm.Response, ok bool) {
 	var acc llm.Accumulator
 	add := func(ev llm.Event) { acc.Add(ev) }
 	if len(r.Frames) == 0 {
 		if r.Status != http.StatusOK || r.Protocol.DecodeResponse(r.Body, add) != nil {
-			return m, false
+			return nil, false
 		}
-		return acc.Response().Message(), true
+		return acc.Response(), true
 	}
 	dec := r.Protocol.NewDecoder()
 	for _, f := range r.Frames {
 		done, err := dec.Event(f.Name, f.Data, add)
 		if err != nil {
-			return m, false
+			return nil, false
 		}
 		if done {
 			break
 		}
 	}
 	if dec.End(add) != nil {
-		return m, false
+		return nil, false
 	}
-	return acc.Response().Message(), true
+	return acc.Response(), true
 }

@@ -174,6 +174,16 @@ func (r *Reply) chunks() (n int, each iter.Seq[[]byte]) {
 	return (len(whole) + r.Chunk - 1) / r.Chunk, slices.Chunk(whole, r.Chunk)
 }
 
+// Bytes returns the body, and where each chunk ends.
+func (r *Reply) Bytes() (body []byte, ends []int) {
+	_, chunks := r.chunks()
+	for b := range chunks {
+		body = append(body, b...)
+		ends = append(ends, len(body))
+	}
+	return body, ends
+}
+
 // append appends the i-th frame.
 func (s Style) append(dst []byte, f Frame, i int, last bool) []byte {
 	if s.Array {

@@ -1,0 +1,326 @@
+package wire
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire/internal/quirk"
+	"github.com/looptape/looptape/fake/wire/internal/reply"
+	"github.com/looptape/looptape/llm"
+)
+
+// World serves a script again and again, each time with other choices. Each response waits until
+// [fake.World.Deliver] is called for it, with one of its faults: an error, a connection that ends, other content,
+// a quirk of the provider, or a pause within the response. Expectations of the script are not checked, and a request
+// beyond the script gets a text after a fault that may cause it.
+//
+// A World has one run at a time. The run begins with [fake.World.BeginAnswers] and [World.Begin].
+type World struct {
+	*fake.World
+
+	cfg   Config
+	model *fake.Model
+
+	mu      sync.Mutex
+	known   map[optionsKey]*options
+	session string // of the first request
+	first   string // text of its first message
+}
+
+// NewWorld returns the world of cfg.Script, which must not change while it is used. Model, Quirks, Wait, Delays and
+// FindQuirks of cfg are ignored.
+func NewWorld(cfg Config) *World {
+	w := &World{World: fake.NewWorld(cfg.Script), cfg: cfg, known: map[optionsKey]*options{}}
+	w.model = newModel(cfg.Script)
+	w.model.Responses = withoutExpectations(w.model.Script(w.model.Default))
+	for name := range w.model.Sessions {
+		w.model.Sessions[name] = withoutExpectations(w.model.Script(name))
+	}
+	return w
+}
+
+func withoutExpectations(list []fake.Response) []fake.Response {
+	list = slices.Clone(list)
+	for i := range list {
+		r := &list[i]
+		r.Expect, r.Repeat, r.Attempts = nil, 0, slices.Clone(r.Attempts)
+		for j := range r.Attempts {
+			r.Attempts[j].Expect = nil
+		}
+	}
+	return list
+}
+
+// Begin returns the server of the next run.
+func (w *World) Begin() *Server {
+	cfg := w.cfg
+	cfg.Script, cfg.Quirks, cfg.Wait, cfg.Delays, cfg.FindQuirks = nil, nil, nil, false, false
+	m := w.model
+	cfg.Model = &fake.Model{Responses: m.Responses, Sessions: m.Sessions, Default: m.Default, IsolateConversations: true, DiscardRequests: true}
+	s := New(cfg)
+	s.explored = &exploredRun{world: w, closed: make(chan struct{}), last: map[reply.Place]*option{}}
+	s.strict.EditScript = func(p *reply.Response) {
+		o := s.explored.lastAt(p)
+		p.Script = *o.response
+		quirk.EditScript(p, o.forms)
+	}
+	s.strict.Render = func(p *reply.Response) *reply.Reply { return s.explored.lastAt(p).render(p) }
+	return s
+}
+
+// options are what can come in place of a response.
+type options struct {
+	names []string
+	list  []*option
+}
+
+// optionsKey has all that options depend on.
+type optionsKey struct {
+	protocol, model, key, request string
+	mode                          llm.ResponseMode
+	array, last                   bool
+	place                         reply.Place
+}
+
+// option is a response with a fault. The first option of a response has none.
+type option struct {
+	name     string
+	response *fake.Response
+	forms    []quirk.Form
+	paused   bool // the second half waits for another choice
+	effect   effect
+
+	made *answer // unless it depends on the conversation
+}
+
+// effect is how a fault may change what a correct client does.
+type effect int
+
+// The effects.
+const (
+	noEffect  effect = iota // the client gets the same message, or continues with other content
+	wrongCall               // a call is wrong, and gets a result with an error
+	endsEarly               // the run may end, with an error or without
+	failsCall               // the client gets no response, and may fail
+)
+
+// options returns what can come in place of a response.
+func (w *World) options(p *reply.Response) *options {
+	key := optionsKey{
+		protocol: p.Protocol.Name(), model: p.Request.Model, key: p.MaskedKey, request: requestKey(p),
+		mode: p.Request.ResponseMode, array: p.Array, last: p.IsLast, place: p.Key.Place,
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.known[key]
+	if o == nil {
+		o = w.newOptions(p)
+		w.known[key] = o
+	}
+	return o
+}
+
+// requestKey has what faults depend on in a request, apart from what each request has.
+func requestKey(p *reply.Response) string {
+	at, ids := -1, []string(nil)
+	for i, m := range slices.Backward(p.Request.Messages) {
+		if calls := m.Calls(); len(calls) > 0 {
+			at = i
+			for _, c := range calls {
+				ids = append(ids, c.ID)
+			}
+			break
+		}
+	}
+	parallel := ""
+	if b := p.Request.Settings.ParallelToolCalls; b != nil {
+		parallel = strconv.FormatBool(*b)
+	}
+	return fmt.Sprintf("%d %q %s %s", at, ids, parallel, p.Request.Extra["stream_options"])
+}
+
+// newOptions makes the options of a response: itself, its variants and quirks, each unless it is the same on the wire
+// as an earlier one.
+func (w *World) newOptions(p *reply.Response) *options {
+	o := &options{}
+	seen := map[uint64]bool{}
+	var plain *llm.Response
+	add := func(c option) {
+		r := c.render(p)
+		if r.Status == 501 { // the protocol cannot encode it
+			return
+		}
+		a := newAnswer(r)
+		if h := a.hash(); seen[h] && !c.paused {
+			return
+		} else {
+			seen[h] = true
+		}
+		if len(o.list) == 0 {
+			plain = a.response
+		}
+		c.effect = max(c.effect, effectOf(plain, a))
+		if p.Key.Conversation == "" {
+			c.made = a
+			c.made.cut(c.paused)
+		}
+		o.names, o.list = append(o.names, c.name), append(o.list, &c)
+	}
+	add(option{response: &p.Script})
+	if w.beyond(p.Key.Place) {
+		return o
+	}
+	add(option{name: "comes in two parts", response: &p.Script, paused: true})
+	for _, v := range p.Script.Variants(w.model.Script(p.Key.Session)[:p.Key.Response]) {
+		add(option{name: v.Name, response: v.Response})
+	}
+	for _, f := range quirk.Forms() {
+		a := *p
+		if _, shown := quirk.Render(&a, []quirk.Form{f}); shown[0] {
+			q := Quirk(f.Info)
+			add(option{name: "shows " + q.String(), response: &p.Script, forms: []quirk.Form{f}, effect: endingEffect(f.Ending)})
+		}
+	}
+	return o
+}
+
+// beyond reports whether the script has no response at a place.
+func (w *World) beyond(at reply.Place) bool { return at.Response >= len(w.model.Script(at.Session)) }
+
+func (o *option) render(p *reply.Response) *reply.Reply {
+	a := *p
+	a.Script = *o.response
+	r, _ := quirk.Render(&a, o.forms)
+	return r
+}
+
+// answer returns what is sent for a response with this option.
+func (o *option) answer(p *reply.Response) *answer {
+	if o.made != nil {
+		return o.made
+	}
+	a := newAnswer(o.render(p))
+	a.cut(o.paused)
+	return a
+}
+
+func endingEffect(ending string) effect {
+	switch ending {
+	case quirk.EndsWithError:
+		return failsCall
+	case quirk.EndsEarly:
+		return endsEarly
+	}
+	return noEffect
+}
+
+// effectOf compares what a client decodes without a fault and with it.
+func effectOf(plain *llm.Response, a *answer) effect {
+	switch r := a.response; {
+	case r == nil:
+		return failsCall
+	case plain == nil:
+		return noEffect
+	case r.FinishReason != plain.FinishReason && r.FinishReason != llm.FinishStop && r.FinishReason != llm.FinishToolCalls && r.FinishReason != llm.FinishUnknown,
+		len(r.Calls()) == 0 && len(plain.Calls()) > 0:
+		return endsEarly
+	case !slices.EqualFunc(r.Calls(), plain.Calls(), func(a, b llm.ToolCall) bool {
+		return a.ID == b.ID && a.Name == b.Name && a.Arguments == b.Arguments
+	}):
+		return wrongCall
+	}
+	return noEffect
+}
+
+// answer is a response on the wire.
+type answer struct {
+	*reply.Reply // not its frames and its body
+
+	body     []byte
+	ends     []int         // of the chunks
+	pause    int           // the number of bytes before the part that another choice sends; 0 means none
+	response *llm.Response // as a client decodes it; nil if it is incomplete
+}
+
+func newAnswer(r *reply.Reply) *answer {
+	a := &answer{Reply: r}
+	if r.Status != 0 {
+		a.body, a.ends = r.Bytes()
+	}
+	streams := r.Request.ResponseMode == llm.Streaming
+	if m, ok := r.Decoded(); ok && r.Status == 200 && r.End != reply.Reset && !r.Open && streams == (len(r.Frames) > 0) {
+		a.response = m
+	}
+	return a
+}
+
+// cut sets the pause of an answer that comes in two parts: after half of the chunks, or within a single one.
+func (a *answer) cut(paused bool) {
+	switch n := len(a.ends); {
+	case !paused:
+	case n == 1:
+		a.pause = len(a.body) / 2
+		a.ends = []int{a.pause, len(a.body)}
+	case n > 1:
+		a.pause = a.ends[(n-1)/2]
+	}
+}
+
+// hash identifies what is on the wire.
+func (a *answer) hash() uint64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintln(h, a.Status, a.Header, a.ends, a.End, a.Open, string(a.Repeat)) // a hash takes all
+	_, _ = h.Write(a.body)
+	return h.Sum64()
+}
+
+// place names the request that gets a response. It has the session and the first message if they are not those of
+// the first request.
+func (w *World) place(session string, p *reply.Response) string {
+	text := firstText(p.Request.Messages)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.session == "" {
+		w.session, w.first = session, text
+	}
+	var b strings.Builder
+	if session != w.session {
+		b.WriteString(session + " ")
+	}
+	b.WriteString(strconv.Itoa(p.Key.Response + 1))
+	if p.Key.Attempt > 1 {
+		fmt.Fprintf(&b, ", attempt %d", p.Key.Attempt)
+	}
+	if text != w.first {
+		fmt.Fprintf(&b, " of %q", strings.ReplaceAll(shortened(text), ": ", ":"))
+	}
+	return b.String()
+}
+
+// firstText returns the text of the first message of the user.
+func firstText(messages []llm.Message) string {
+	for _, m := range messages {
+		if m.Role == llm.RoleUser {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
+// shortened returns the first characters of a text.
+func shortened(s string) string {
+	const limit = 40
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
+	}
+	return s
+}
+
+// sessionName returns the session of a response, which has a name even if the script has none.
+func sessionName(p *reply.Response) string { return cmp.Or(p.Key.Session, "main") }

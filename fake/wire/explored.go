@@ -1,0 +1,312 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire/internal/reply"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// exploredRun is the state of a server in a run of a [World].
+type exploredRun struct {
+	world  *World
+	closed chan struct{} // ends responses that never end
+
+	mu        sync.Mutex
+	arrived   []string // requests since the last call of Arrived
+	requests  []*llm.Request
+	delivered []delivery
+	last      map[reply.Place]*option // the last one of each response, with attempt 0
+	effect    effect                  // the strongest one of the run
+}
+
+// delivery is a response that was sent.
+type delivery struct {
+	name, fault string
+	effect
+	response *llm.Response // nil if it is incomplete
+}
+
+// lastAt returns the option with which a response was sent last, or the response itself.
+func (r *exploredRun) lastAt(p *reply.Response) *option {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := p.Key.Place
+	at.Attempt = 0
+	if o := r.last[at]; o != nil {
+		return o
+	}
+	return &option{response: &p.Script}
+}
+
+// beyond returns the response to a request beyond the script, if a fault may be the cause of the request.
+func (x *exchange) beyond() *fake.Response {
+	r := x.server.explored
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.effect < endsEarly {
+		return nil
+	}
+	return &fake.Response{Text: "(the script has no response left)"}
+}
+
+// explore sends a response when it is delivered.
+func (x *exchange) explore(ctx context.Context, p *reply.Response) {
+	r := x.server.explored
+	o := r.world.options(p)
+	name := r.world.place(sessionName(p), p)
+	r.arrive(name, p.Request)
+	i, late, err := r.world.Await(ctx, "model call", name, o.names)
+	if err != nil {
+		x.send(ctx, &exploredAnswer{err: err})
+		return
+	}
+	a := o.list[i].answer(p)
+	out := &exploredAnswer{answer: a, late: late, closed: r.closed}
+	out.sent = func() {
+		r.deliver(p.Key.Place, name, o.list[i], a)
+		var counted *repeats // nil if the client may retry
+		if i == 0 && p.Script.Error == nil {
+			counted = x.addSent(0, "")
+		}
+		x.setAnswered(counted)
+		if a.response != nil {
+			x.server.watch.AddResponse(x.talk, a.response.Message())
+		}
+	}
+	out.rest = func() error {
+		_, late, err := r.world.Await(ctx, "second part of model call", name, []string{""})
+		out.late = out.late || late
+		return err
+	}
+	x.send(ctx, out)
+}
+
+func (r *exploredRun) arrive(name string, req *llm.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.arrived = append(r.arrived, fmt.Sprintf("request for model call %s: %s", name, describeMessages(req.Messages)))
+	r.requests = append(r.requests, req)
+}
+
+func (r *exploredRun) deliver(at reply.Place, name string, o *option, a *answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at.Attempt = 0
+	r.last[at] = o
+	r.effect = max(r.effect, o.effect)
+	r.delivered = append(r.delivered, delivery{name, o.name, o.effect, a.response})
+}
+
+// describeMessages describes the messages of a request: their number, and what follows the last one of the assistant.
+func describeMessages(list []llm.Message) string {
+	i := len(list)
+	for i > 0 && list[i-1].Role != llm.RoleAssistant {
+		i--
+	}
+	text := fmt.Sprintf("%s, then", counted(i, "message"))
+	if i == 0 {
+		text = counted(len(list), "message") + ":"
+	}
+	for _, m := range list[i:] {
+		text += " " + string(m.Role)
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.ToolResult:
+				text += fmt.Sprintf(" %s=%q", p.ID, shortened(p.Text()))
+			case llm.Text:
+				text += fmt.Sprintf(" %q", shortened(p.Text))
+			default:
+			}
+		}
+	}
+	return text
+}
+
+// exploredAnswer is an answer on its way to a client.
+type exploredAnswer struct {
+	*answer
+	err    error        // in place of the answer
+	sent   func()       // is called when the client may have the complete answer
+	rest   func() error // waits for the second part
+	late   bool         // the answer comes although its context has ended
+	closed <-chan struct{}
+}
+
+// send sends an answer to the client.
+func (x *exchange) send(ctx context.Context, a *exploredAnswer) {
+	if w, ok := x.w.(*directWriter); ok {
+		w.answer = a
+		return
+	}
+	if a.err != nil {
+		panic(http.ErrAbortHandler) // the client has disconnected
+	}
+	if a.Status == 0 {
+		a.sent()
+		panic(http.ErrAbortHandler)
+	}
+	maps.Copy(x.w.Header(), a.Header)
+	x.w.WriteHeader(a.Status)
+	flush := http.NewResponseController(x.w)
+	begin := 0
+	if a.pause == 0 {
+		a.sent()
+	}
+	for _, end := range a.ends {
+		if _, err := x.w.Write(a.body[begin:end]); err != nil || flush.Flush() != nil {
+			return // the client has disconnected
+		}
+		if end == a.pause {
+			if a.rest() != nil {
+				return
+			}
+			a.sent()
+		}
+		begin = end
+	}
+	switch a.End {
+	case reply.EndBody:
+	case reply.Reset:
+		_ = flush.Flush() // the headers, if there was no chunk
+		panic(http.ErrAbortHandler)
+	case reply.Hang:
+		_ = flush.Flush()
+		select {
+		case <-ctx.Done():
+		case <-a.closed:
+		}
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// Release ends the responses that never end. It may be called once.
+func (s *Server) Release() { close(s.explored.closed) }
+
+// Arrived describes the requests since the last call, sorted.
+func (s *Server) Arrived() []string {
+	r := s.explored
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.arrived
+	r.arrived = nil
+	slices.Sort(list)
+	return list
+}
+
+// Received returns the requests that the server has accepted in the run of a [World].
+func (s *Server) Received() []*llm.Request {
+	s.explored.mu.Lock()
+	defer s.explored.mu.Unlock()
+	return slices.Clone(s.explored.requests)
+}
+
+// Sent returns the responses of the run of a [World], as a client decodes them; nil if a response was incomplete.
+func (s *Server) Sent() (list []*llm.Response) {
+	s.explored.mu.Lock()
+	defer s.explored.mu.Unlock()
+	for _, d := range s.explored.delivered {
+		list = append(list, d.response)
+	}
+	return list
+}
+
+// RunEnd is how a run of a [World] ended.
+type RunEnd struct {
+	// Failed describes the error with which the run ended; empty means that it had none.
+	Failed string
+	// Canceled is true if the run was canceled, and MayFail if it may fail for a reason that the server does not know.
+	Canceled, MayFail bool
+	// FailedTool is true if a tool failed.
+	FailedTool bool
+}
+
+// Violations returns what a run of a [World] violated that has ended: what the requests show, and an end that does not
+// follow from the responses.
+func (s *Server) Violations(end RunEnd) (list []check.Violation) {
+	r := s.explored
+	report := s.Done()
+	r.mu.Lock()
+	delivered, worst := slices.Clone(r.delivered), r.effect
+	r.mu.Unlock()
+	mayEnd := end.Canceled || end.MayFail || worst >= endsEarly
+	if mayEnd {
+		report.Violations = slices.DeleteFunc(report.Violations, func(v Violation) bool { return v.Invariant == "INV-07" })
+	}
+	list = report.All()
+	add := func(id, format string, args ...any) {
+		list = append(list, check.Violation{Invariant: id, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
+	}
+	fault := ""
+	for _, d := range delivered {
+		if d.fault != "" {
+			fault = fmt.Sprintf(", although the response to model call %s is complete (it %s)", d.name, d.fault)
+		}
+	}
+	switch n := len(delivered); {
+	case end.Canceled || len(report.RejectedRequests) > 0:
+	case end.Failed != "" && !mayEnd && (end.FailedTool || worst == wrongCall):
+		add("INV-23", "the run fails because of a call: %s", end.Failed)
+	case end.Failed != "" && !mayEnd:
+		add("INV-11", "the run fails%s: %s", fault, end.Failed)
+	case end.Failed != "":
+	case n > 0 && delivered[n-1].effect == failsCall && delivered[n-1].response == nil:
+		add("INV-11", "the run ends without an error, and model call %s failed (it %s)", delivered[n-1].name, delivered[n-1].fault)
+	case !mayEnd && !s.cfg.AllowUnused && len(report.Unused) > 0 && len(list) == 0:
+		add("INV-11", "the run ends early: %s", strings.Join(report.Unused, " "))
+	}
+	return list
+}
+
+// All returns the violations that are not suppressed, and one for each request that was rejected or unmatched
+// without a violation.
+func (r *Report) All() (list []check.Violation) {
+	add := func(id, hint, format string, args ...any) {
+		v := check.Violation{Invariant: id, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint()
+		if hint != "" {
+			v.Hint = hint
+		}
+		list = append(list, v)
+	}
+	rejected := map[int]RejectedRequest{}
+	for _, x := range r.RejectedRequests {
+		rejected[x.Request] = x
+	}
+	why := func(number int) string {
+		x, is := rejected[number]
+		if !is {
+			return ""
+		}
+		return fmt.Sprintf("; status %d: %s", x.Status, x.Message)
+	}
+	for _, v := range r.Violations {
+		if v.Suppressed == "" {
+			add(v.Invariant, v.Hint, "request %d: %s%s", v.Request, v.Message, why(v.Request))
+		}
+		delete(rejected, v.Request)
+	}
+	for _, n := range slices.Sorted(maps.Keys(rejected)) {
+		id := "INV-24"
+		if strings.Contains(rejected[n].Message, "The program requested") { // more than the script has
+			id = "INV-11"
+		}
+		add(id, "", "request %d is rejected%s", n, why(n))
+	}
+	for _, x := range r.UnmatchedRequests {
+		if x.isFailure() {
+			add("INV-24", "", "%s %s: unknown path; the server has %s", x.Method, x.Path, x.Served)
+		}
+	}
+	return list
+}
