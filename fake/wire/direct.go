@@ -108,12 +108,11 @@ func (b *directBody) end() error {
 	case reply.Reset:
 		return io.ErrUnexpectedEOF
 	case reply.Hang:
-		select {
-		case <-b.ctx.Done():
+		b.hang(b.ctx)
+		if b.ctx.Err() != nil {
 			return context.Cause(b.ctx)
-		case <-b.closed:
-			return io.ErrUnexpectedEOF
 		}
+		return io.ErrUnexpectedEOF
 	case reply.EndBody:
 	}
 	return io.EOF

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -20,15 +21,21 @@ import (
 // a quirk of the provider, or a pause within the response. Expectations of the script are not checked, and a request
 // beyond the script gets a text after a fault that may cause it.
 //
-// A World has one run at a time. The run begins with [fake.World.BeginAnswers] and [World.Begin].
+// A World has one run at a time. The run begins with [fake.World.BeginAnswers] and [World.Begin]. [World.Copy] is for
+// concurrent runs.
 type World struct {
 	*fake.World
+	*rendered
 
 	cfg   Config
 	model *fake.Model
+}
 
+// rendered is what the copies of a world share.
+type rendered struct {
 	mu      sync.Mutex
 	known   map[optionsKey]*options
+	parsed  map[[sha256.Size]byte]*parsed
 	session string // of the first request
 	first   string // text of its first message
 }
@@ -36,8 +43,7 @@ type World struct {
 // NewWorld returns the world of cfg.Script, which must not change while it is used. Model, Quirks, Wait, Delays and
 // FindQuirks of cfg are ignored.
 func NewWorld(cfg Config) *World {
-	w := &World{World: fake.NewWorld(cfg.Script), cfg: cfg, known: map[optionsKey]*options{}}
-	w.model = newModel(cfg.Script)
+	w := &World{World: fake.NewWorld(cfg.Script), rendered: &rendered{known: map[optionsKey]*options{}, parsed: map[[sha256.Size]byte]*parsed{}}, cfg: cfg, model: newModel(cfg.Script)}
 	w.model.Responses = withoutExpectations(w.model.Script(w.model.Default))
 	for name := range w.model.Sessions {
 		w.model.Sessions[name] = withoutExpectations(w.model.Script(name))
@@ -55,6 +61,11 @@ func withoutExpectations(list []fake.Response) []fake.Response {
 		}
 	}
 	return list
+}
+
+// Copy returns a world for runs that are concurrent with those of w. Both send the same responses.
+func (w *World) Copy() *World {
+	return &World{World: fake.NewWorld(w.cfg.Script), rendered: w.rendered, cfg: w.cfg, model: w.model}
 }
 
 // Begin returns the server of the next run.
@@ -178,16 +189,45 @@ func (w *World) newOptions(p *reply.Response) *options {
 	}
 	add(option{name: "comes in two parts", response: &p.Script, paused: true})
 	for _, v := range p.Script.Variants(w.model.Script(p.Key.Session)[:p.Key.Response]) {
-		add(option{name: v.Name, response: v.Response})
+		if !ofProvider(v.Response) || ofProvider(&p.Script) {
+			add(option{name: v.Name, response: v.Response})
+		}
 	}
 	for _, f := range quirk.Forms() {
+		name := Quirk(f.Info).String()
+		if slices.Contains(largeQuirks, name) {
+			continue
+		}
 		a := *p
 		if _, shown := quirk.Render(&a, []quirk.Form{f}); shown[0] {
-			q := Quirk(f.Info)
-			add(option{name: "shows " + q.String(), response: &p.Script, forms: []quirk.Form{f}, effect: endingEffect(f.Ending)})
+			add(option{name: "shows " + name, response: &p.Script, forms: []quirk.Form{f}, effect: endingEffect(f.Ending)})
 		}
 	}
 	return o
+}
+
+// largeQuirks are quirks that need much time because of their size. No order of responses matters for them.
+var largeQuirks = []string{"QT-03:line", "QT-03:event", "QT-09:deep"}
+
+// ofProvider reports whether a response has data that only one provider sends. The quirks have the data of each.
+func ofProvider(r *fake.Response) bool {
+	return slices.ContainsFunc(r.StreamingEvents(), func(ev llm.Event) bool {
+		switch ev := ev.(type) {
+		case llm.Unknown:
+			return true
+		case llm.ReasoningDelta:
+			return ev.Opaque != nil
+		case llm.TextDelta:
+			return ev.Opaque != nil
+		case llm.ToolCallStart:
+			return ev.Opaque != nil
+		case llm.PartDone:
+			call, is := ev.Part.(llm.ToolCall)
+			return !is || call.ProviderExecuted || call.Opaque != nil
+		case llm.ToolCallDelta, llm.ToolCallEnd, llm.Usage, llm.Warning, llm.Finish:
+		}
+		return false
+	})
 }
 
 // beyond reports whether the script has no response at a place.

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire/internal/reply"
+	"github.com/looptape/looptape/fake/wire/internal/strict"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check"
 )
@@ -47,6 +50,75 @@ func (r *exploredRun) lastAt(p *reply.Response) *option {
 	return &option{response: &p.Script}
 }
 
+// parsed is what a server finds out about a request from its content alone.
+type parsed struct {
+	expanded []byte // the body with the conversation before it
+	request  *llm.Request
+	err      error
+
+	once     sync.Once
+	rejected *strict.Error
+}
+
+// check returns why the provider rejects the request, or nil.
+func (p *parsed) check(in strict.Request) *strict.Error {
+	p.once.Do(func() { p.rejected = strict.Check(in) })
+	if p.rejected == nil {
+		return nil
+	}
+	e := *p.rejected // the caller may change it
+	return &e
+}
+
+// maxParsed is the highest number of requests that a world remembers.
+const maxParsed = 10_000
+
+// parse decodes a request, or returns what is known about an equal one.
+func (x *exchange) parse(in strict.Request) *parsed {
+	fresh := func() *parsed {
+		p := &parsed{expanded: in.Expanded()}
+		p.request, p.err = x.Protocol.DecodeRequest(x.Path, p.expanded)
+		return p
+	}
+	r := x.server.explored
+	if r == nil || x.Protocol.Name() == reply.Responses { // whose expanded body depends on other requests
+		return fresh()
+	}
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%s %q %q %q %q %q %s\n", x.Path, x.session, in.Key, in.Answered, in.Header["Anthropic-Version"], in.Header["Anthropic-Beta"], r.signature()) // a hash takes all
+	_, _ = h.Write(in.Body)
+	key := [sha256.Size]byte(h.Sum(nil))
+	w := r.world
+	w.mu.Lock()
+	p := w.parsed[key]
+	w.mu.Unlock()
+	if p != nil {
+		return p
+	}
+	p = fresh()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.parsed) >= maxParsed {
+		clear(w.parsed)
+	}
+	w.parsed[key] = p
+	return p
+}
+
+// signature identifies the options of the responses that were sent.
+func (r *exploredRun) signature() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []string
+	for at, o := range r.last {
+		if o.name != "" {
+			list = append(list, fmt.Sprintf("%s %d %s", at.Session, at.Response, o.name))
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, "\n")
+}
+
 // beyond returns the response to a request beyond the script, if a fault may be the cause of the request.
 func (x *exchange) beyond() *fake.Response {
 	r := x.server.explored
@@ -73,9 +145,9 @@ func (x *exchange) explore(ctx context.Context, p *reply.Response) {
 		return
 	}
 	a := o.list[i].answer(p)
-	out := &exploredAnswer{answer: a, late: late, closed: r.closed}
+	out := &exploredAnswer{answer: a, late: late, hang: func(ctx context.Context) { r.world.Hang(ctx, r.closed) }}
+	r.deliver(p.Key.Place, name, o.list[i], a)
 	out.sent = func() {
-		r.deliver(p.Key.Place, name, o.list[i], a)
 		var counted *repeats // nil if the client may retry
 		if i == 0 && p.Script.Error == nil {
 			counted = x.addSent(0, "")
@@ -137,11 +209,11 @@ func describeMessages(list []llm.Message) string {
 // exploredAnswer is an answer on its way to a client.
 type exploredAnswer struct {
 	*answer
-	err    error        // in place of the answer
-	sent   func()       // is called when the client may have the complete answer
-	rest   func() error // waits for the second part
-	late   bool         // the answer comes although its context has ended
-	closed <-chan struct{}
+	err  error        // in place of the answer
+	sent func()       // is called when the client may have the complete answer
+	rest func() error // waits for the second part
+	hang func(ctx context.Context)
+	late bool // the answer comes although its context has ended
 }
 
 // send sends an answer to the client.
@@ -183,10 +255,7 @@ func (x *exchange) send(ctx context.Context, a *exploredAnswer) {
 		panic(http.ErrAbortHandler)
 	case reply.Hang:
 		_ = flush.Flush()
-		select {
-		case <-ctx.Done():
-		case <-a.closed:
-		}
+		a.hang(ctx)
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -241,7 +310,7 @@ func (s *Server) Violations(end RunEnd) (list []check.Violation) {
 	delivered, worst := slices.Clone(r.delivered), r.effect
 	r.mu.Unlock()
 	mayEnd := end.Canceled || end.MayFail || worst >= endsEarly
-	if mayEnd {
+	if mayEnd || end.Failed != "" {
 		report.Violations = slices.DeleteFunc(report.Violations, func(v Violation) bool { return v.Invariant == "INV-07" })
 	}
 	list = report.All()
@@ -262,7 +331,7 @@ func (s *Server) Violations(end RunEnd) (list []check.Violation) {
 		add("INV-11", "the run fails%s: %s", fault, end.Failed)
 	case end.Failed != "":
 	case n > 0 && delivered[n-1].effect == failsCall && delivered[n-1].response == nil:
-		add("INV-11", "the run ends without an error, and model call %s failed (it %s)", delivered[n-1].name, delivered[n-1].fault)
+		add("INV-11", "the run ends without an error, and model call %s failed (it %s)", delivered[n-1].name, cmp.Or(delivered[n-1].fault, "has an error in the script"))
 	case !mayEnd && !s.cfg.AllowUnused && len(report.Unused) > 0 && len(list) == 0:
 		add("INV-11", "the run ends early: %s", strings.Join(report.Unused, " "))
 	}

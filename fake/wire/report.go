@@ -180,6 +180,9 @@ func (s *Server) findQuirks(p *reply.Response) {
 
 // applicableQuirks lists what findQuirks recorded, in the order of [Quirks].
 func (s *Server) applicableQuirks() (names []string) {
+	if len(s.applicable) == 0 {
+		return nil
+	}
 	for _, q := range Quirks() {
 		if s.applicable[q.String()] {
 			names = append(names, q.String())

@@ -184,8 +184,8 @@ func (x *exchange) serve(r *http.Request) {
 		x.reject(e)
 		return
 	}
-	expanded := in.Expanded()
-	req, err := x.Protocol.DecodeRequest(x.Path, expanded)
+	parsed := x.parse(in)
+	expanded, req, err := parsed.expanded, parsed.request, parsed.err
 	if err == nil {
 		x.played = cmp.Or(x.session, req.Model, x.server.cfg.Model.Default)
 		req = x.check(req)
@@ -193,7 +193,7 @@ func (x *exchange) serve(r *http.Request) {
 		x.server.watch.AddUnparsedRequest(x.session, expanded)
 	}
 	in.Decoded, in.Err = req, err
-	if e := strict.Check(in); e != nil {
+	if e := parsed.check(in); e != nil {
 		x.reject(e)
 		return
 	}

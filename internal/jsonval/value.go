@@ -45,7 +45,7 @@ func Equal(a, b string) bool { return a == b || Canonical(a) == Canonical(b) }
 // decodes numbers as float64.
 func EqualDecoded(a, b string) bool {
 	var x, y any
-	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+	return json.Unmarshal([]byte(a), &x) == nil && (a == b || json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y))
 }
 
 // Leaves replaces each value that is neither an object nor an array in a decoded JSON value. It

@@ -102,7 +102,7 @@ func replayed(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 func (x *exploration) repeatTest(f *explore.Failure) string {
 	script, f := explore.Reduce(f, x.script, (*fake.Script).Smaller, func(s *fake.Script) (explore.Program, error) {
 		y := *x
-		y.script = s
+		y.use(s)
 		return y.program(), nil
 	})
 	y, err := script.YAML()
@@ -113,7 +113,10 @@ func (x *exploration) repeatTest(f *explore.Failure) string {
 	if bytes.ContainsRune(y, '`') {
 		yaml = strconv.Quote(string(y))
 	}
-	options := ""
+	call, options := "Explore(t, loop", ""
+	if x.served != nil {
+		call = "ExploreHTTP(t, run"
+	}
 	if x.panics {
 		options = "Panics: true, "
 	}
@@ -122,7 +125,7 @@ func (x *exploration) repeatTest(f *explore.Failure) string {
 	} else {
 		options += "Faults: -1, Runs: 1"
 	}
-	return fmt.Sprintf(repeatSource, moduleVersion(), strings.ReplaceAll(f.Invariant, "-", ""), yaml, options)
+	return fmt.Sprintf(repeatSource, moduleVersion(), strings.ReplaceAll(f.Invariant, "-", ""), yaml, call, options)
 }
 
 // repeatSource is the source of a test that repeats a failure.
@@ -133,7 +136,7 @@ func TestExplored%s(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	looptest.Explore(t, loop, &looptest.ExploreOptions{Script: script, %s})
+	looptest.%s, &looptest.ExploreOptions{Script: script, %s})
 }
 `
 
@@ -156,6 +159,7 @@ type exploration struct {
 	loop   Loop
 	script *fake.Script
 	panics bool
+	served *wire.World // of a loop that calls an HTTP server
 }
 
 func newExploration(t *testing.T, loop Loop, opts *ExploreOptions) *exploration {
@@ -163,7 +167,18 @@ func newExploration(t *testing.T, loop Loop, opts *ExploreOptions) *exploration 
 	if opts == nil {
 		opts = &ExploreOptions{}
 	}
-	return &exploration{t: t, loop: loop, script: cmp.Or(opts.Script, exploredScript()), panics: opts.Panics}
+	x := &exploration{t: t, loop: loop, panics: opts.Panics}
+	x.use(cmp.Or(opts.Script, exploredScript()))
+	return x
+}
+
+// use sets the script.
+func (x *exploration) use(script *fake.Script) {
+	x.script = script
+	if _, is := x.loop.(HTTPLoop); is {
+		initResolver()
+		x.served = wire.NewWorld(wire.Config{Script: script})
+	}
 }
 
 // exploredScript is a script with two steps of two calls.
@@ -176,10 +191,10 @@ func exploredScript() *fake.Script {
 }
 
 func (x *exploration) program() explore.Program {
-	var served *wire.World // of a loop that calls an HTTP server
+	var served *wire.World
 	var world *fake.World
-	if _, is := x.loop.(exploredHTTP); is {
-		served = wire.NewWorld(wire.Config{Script: x.script})
+	if x.served != nil {
+		served = x.served.Copy()
 		world = served.World
 	} else {
 		world = fake.NewWorld(x.script)

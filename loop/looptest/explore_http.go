@@ -23,17 +23,7 @@ import (
 // that is incomplete.
 func ExploreHTTP(t *testing.T, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (answer string, err error), opts *ExploreOptions) *explore.Result {
 	t.Helper()
-	return Explore(t, exploredHTTP(run), opts)
-}
-
-// exploredHTTP is a [Loop] that calls the server of its run.
-type exploredHTTP func(ctx context.Context, client *http.Client, baseURL string, in *Input) (answer string, err error)
-
-// Run implements [Loop].
-func (l exploredHTTP) Run(ctx context.Context, in *Input) (*Result, error) {
-	s := in.Model.(*exploredServer) //nolint:forcetypeassert // the run sets it
-	answer, err := l(ctx, s.client, httpURL, &Input{Tools: in.Tools, Messages: in.Messages})
-	return &Result{Messages: []llm.Message{llm.Assistant(llm.Text{Text: answer})}}, err
+	return Explore(t, HTTPLoop(run), opts)
 }
 
 // exploredServer is the server of a run. It is not a model that can be called.
@@ -54,6 +44,8 @@ func newExploredServer(r *exploredRun) *exploredServer {
 	s.client = &http.Client{Transport: s}
 	return s
 }
+
+func (s *exploredServer) httpClient() *http.Client { return s.client }
 
 // RoundTrip implements [http.RoundTripper].
 func (s *exploredServer) RoundTrip(req *http.Request) (*http.Response, error) {

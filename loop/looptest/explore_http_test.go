@@ -1,19 +1,202 @@
 package looptest_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/loop/looptest"
 )
 
-// TestExploreHTTP explores the loop of looptape with each client.
+// TestExploreHTTP explores another loop with the client of each protocol: no run violates an invariant.
 func TestExploreHTTP(t *testing.T) {
 	for client := range httpClients {
-		for name, mode := range map[string]llm.ResponseMode{"streaming": llm.Streaming, "non-streaming": llm.NonStreaming} {
-			t.Run(client+" "+name, func(t *testing.T) { looptest.ExploreHTTP(t, httpLoop(client, mode, ""), nil) })
+		t.Run(client, func(t *testing.T) {
+			r := looptest.ExploreHTTP(t, httpLoop(client, llm.Streaming, ""), nil)
+			if !r.Complete || r.Runs < 500 || r.Orders != 4 {
+				t.Errorf("%s; want all runs, with the 2 × 2 orders of two steps of two calls", r.Summary())
+			}
+		})
+	}
+	looptest.ExploreHTTP(t, httpLoop("chat", llm.NonStreaming, ""), nil)
+}
+
+// TestExploreHTTPFaults explores faulty loops. Each violates its invariant.
+func TestExploreHTTPFaults(t *testing.T) {
+	short := &looptest.ExploreOptions{Script: &fake.Script{
+		Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{
+			{Calls: []fake.Call{{ID: "c1", Name: "a", Arguments: `{"n":1}`}, {ID: "c2", Name: "a", Arguments: `{"n":2}`}}},
+			{Calls: []fake.Call{{ID: "c3", Name: "a", Arguments: `{"n":3}`}}},
+			{Text: "done"},
+		}}},
+		Tools: []fake.Tool{{Name: "a"}}, Input: []llm.Message{llm.User("go")},
+	}}
+	for fault, want := range map[string]string{
+		"drops": "INV-01", "reminds": "INV-02", "finished": "INV-03", "ids": "INV-04", "trims": "INV-05", "finish stop": "INV-07", "twice": "INV-08",
+		"{} instead": "INV-09", "finish calls": "INV-11", "no wait": "INV-16", "asks on": "INV-17", "escapes": "INV-23", "panics": "INV-23", "deaf model": "INV-26",
+	} {
+		t.Run(fault, func(t *testing.T) {
+			r := looptest.Explored(t, looptest.HTTPLoop(httpLoop("chat", llm.NonStreaming, fault)), short)
+			if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return f.Invariant == want }) {
+				t.Errorf("got %v, want %s", r.Failures, want)
+			}
+		})
+	}
+	if r := looptest.Explored(t, looptest.HTTPLoop(httpLoop("chat", llm.Streaming, "run number")), short); len(r.Unstable) == 0 {
+		t.Error("a loop whose requests depend on the number of the run is not reported as unstable")
+	}
+}
+
+// completion is a response of Chat Completions.
+type completion struct {
+	Choices []struct {
+		Message json.RawMessage `json:"message"`
+	} `json:"choices"`
+}
+
+type assistant struct {
+	Content string `json:"content"`
+	Calls   []struct {
+		ID       string `json:"id"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+// rawLoop is a loop without an SDK. read reads a body; complete returns an error unless the status and the body are those of a
+// complete response.
+func rawLoop(read func(io.Reader) ([]byte, error), complete func(status int, c *completion) error) func(context.Context, *http.Client, string, *looptest.Input) (string, error) {
+	return func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+		messages := []any{map[string]any{"role": "user", "content": "go"}}
+		for {
+			body, err := json.Marshal(map[string]any{"model": "some-model", "messages": messages})
+			if err != nil {
+				return "", err
+			}
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/openai/v1/chat/completions", bytes.NewReader(body))
+			if err != nil {
+				return "", err
+			}
+			r.Header.Set("Authorization", "Bearer any-key")
+			response, err := client.Do(r)
+			if err != nil {
+				return "", err
+			}
+			text, err := read(response.Body)
+			_ = response.Body.Close()
+			if err != nil {
+				return "", err
+			}
+			var c completion
+			_ = json.Unmarshal(text, &c) // complete reports what is missing
+			if err := complete(response.StatusCode, &c); err != nil {
+				return "", err
+			}
+			if len(c.Choices) == 0 {
+				return "", nil
+			}
+			var m assistant
+			if err := json.Unmarshal(c.Choices[0].Message, &m); err != nil {
+				return "", err
+			}
+			if len(m.Calls) == 0 {
+				return m.Content, ctx.Err()
+			}
+			messages = append(messages, c.Choices[0].Message)
+			for _, call := range m.Calls {
+				text := "unknown tool"
+				for _, tool := range in.Tools {
+					if tool.Name == call.Function.Name && json.Valid([]byte(call.Function.Arguments)) && ctx.Err() == nil {
+						if text, err = tool.Run(ctx, call.Function.Arguments); err != nil {
+							text = err.Error()
+						}
+					}
+				}
+				messages = append(messages, map[string]any{"role": "tool", "tool_call_id": call.ID, "content": text})
+			}
+			if ctx.Err() != nil {
+				return "", ctx.Err()
+			}
+		}
+	}
+}
+
+// TestExploreHTTPRaw finds bugs of loops that read HTTP themselves.
+func TestExploreHTTPRaw(t *testing.T) {
+	oneRead := func(r io.Reader) ([]byte, error) {
+		b := make([]byte, 1<<20)
+		n, err := r.Read(b)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return b[:n], err
+	}
+	strict := func(status int, c *completion) error {
+		if status != http.StatusOK || len(c.Choices) == 0 {
+			return fmt.Errorf("status %d", status)
+		}
+		return nil
+	}
+	lax := func(int, *completion) error { return nil }
+	for name, c := range map[string]struct {
+		read     func(io.Reader) ([]byte, error)
+		complete func(int, *completion) error
+		want     string
+	}{
+		"reads a chunk":      {oneRead, strict, "INV-11: the run fails, although the response to model call 3 is complete (it comes in two parts): status 200 [model call 3: comes in two parts]"},
+		"ignores the status": {io.ReadAll, lax, "INV-11: the run ends without an error, and model call 3 failed (it fails before the first event with status 400) [model call 3: fails before the first event with status 400]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := looptest.Explored(t, looptest.HTTPLoop(rawLoop(c.read, c.complete)), nil)
+			var got []string
+			for _, f := range r.Failures {
+				if f.Invariant == "INV-11" {
+					got = append(got, fmt.Sprint(f.Invariant, ": ", f.Message, " ", f.Choices))
+				}
+			}
+			if diff := cmp.Diff([]string{c.want}, got); diff != "" {
+				t.Errorf("failures of INV-11 (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestExploreHTTPWithoutRequest reports a loop that uses another client or URL.
+func TestExploreHTTPWithoutRequest(t *testing.T) {
+	for _, url := range []string{"", "https://api.openai.com/v1/responses"} {
+		r := looptest.Explored(t, looptest.HTTPLoop(func(ctx context.Context, client *http.Client, _ string, _ *looptest.Input) (string, error) {
+			if url == "" {
+				return "done", nil
+			}
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
+			if err != nil {
+				return "", err
+			}
+			response, err := client.Do(r)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			return "done", nil
+		}), nil)
+		want := "the loop sent no request with the given client"
+		if url != "" {
+			want = "the loop ignores the base URL http://looptape.invalid: its first request is POST https://api.openai.com/v1/responses"
+		}
+		if len(r.Failures) != 1 || r.Failures[0].Invariant != "INV-11" || r.Failures[0].Message != want {
+			t.Errorf("got %v, want INV-11: %s", r.Failures, want)
 		}
 	}
 }
@@ -34,11 +217,9 @@ func BenchmarkExploreHTTP(b *testing.B) {
 	for client := range httpClients {
 		b.Run(client, func(b *testing.B) {
 			b.ReportAllocs()
-			for _, mode := range []llm.ResponseMode{llm.Streaming} {
-				testing.RunTests(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "explore", F: func(t *testing.T) {
-					looptest.ExploreHTTP(t, httpLoop(client, mode, ""), &looptest.ExploreOptions{Script: s, Runs: b.N})
-				}}})
-			}
+			testing.RunTests(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "explore", F: func(t *testing.T) {
+				looptest.ExploreHTTP(t, httpLoop(client, llm.Streaming, ""), &looptest.ExploreOptions{Script: s, Runs: b.N})
+			}}})
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
 		})
 	}

@@ -14,7 +14,7 @@ import (
 func HTTPViolations(t *testing.T, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (string, error)) []check.Violation {
 	t.Helper()
 	initResolver()
-	return violations(t, httpCases(), httpLoop(run), newRealTime(t))
+	return violations(t, httpCases(), HTTPLoop(run), newRealTime(t))
 }
 
 // CheckUntil is [Check] with the end of the real time of a case.
@@ -26,7 +26,7 @@ func CheckUntil(t *testing.T, expired <-chan time.Time, loop Loop, exceptions ..
 // HTTPUntil is [HTTP] with the end of the real time of a case.
 func HTTPUntil(t *testing.T, expired <-chan time.Time, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (string, error)) {
 	t.Helper()
-	runSuite(t, httpCases(), httpLoop(run), nil, &realTime{expired: expired, restart: func() {}})
+	runSuite(t, httpCases(), HTTPLoop(run), nil, &realTime{expired: expired, restart: func() {}})
 }
 
 // CaseNames returns the names of the cases of [Check], or of [HTTP].

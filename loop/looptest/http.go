@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -32,7 +33,7 @@ import (
 func HTTP(t *testing.T, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (answer string, err error), exceptions ...string) {
 	t.Helper()
 	initResolver()
-	runSuite(t, httpCases(), httpLoop(run), exceptions, newRealTime(t))
+	runSuite(t, httpCases(), HTTPLoop(run), exceptions, newRealTime(t))
 }
 
 // initResolver initializes what package net shares between lookups, for loops with a client of their own. If
@@ -43,15 +44,21 @@ func initResolver() {
 	_, _ = net.DefaultResolver.LookupHost(ctx, "localhost") // it was canceled
 }
 
-// httpLoop is a [Loop] that calls the server of its case.
-type httpLoop func(ctx context.Context, client *http.Client, baseURL string, in *Input) (answer string, err error)
+// HTTPLoop is a [Loop] that sends requests with a client to a server, as for [HTTP]. It runs in [HTTP], [ExploreHTTP] and [Explored]
+// only.
+type HTTPLoop func(ctx context.Context, client *http.Client, baseURL string, in *Input) (answer string, err error)
 
 // Run implements [Loop].
-func (l httpLoop) Run(ctx context.Context, in *Input) (*Result, error) {
-	w := in.Model.(*caseRun) //nolint:forcetypeassert // the suite sets it
-	answer, err := l(ctx, w.http.client, httpURL, &Input{Tools: in.Tools, Messages: in.Messages})
+func (l HTTPLoop) Run(ctx context.Context, in *Input) (*Result, error) {
+	s, ok := in.Model.(interface{ httpClient() *http.Client })
+	if !ok {
+		return nil, errors.New("looptest: HTTPLoop: no server: call HTTP, ExploreHTTP or Explored")
+	}
+	answer, err := l(ctx, s.httpClient(), httpURL, &Input{Tools: in.Tools, Messages: in.Messages})
 	return &Result{Messages: []llm.Message{llm.Assistant(llm.Text{Text: answer})}}, err
 }
+
+func (w *caseRun) httpClient() *http.Client { return w.http.client }
 
 // httpURL is the URL of the server. Its client connects only to the server.
 const httpURL = "http://looptape.invalid"

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,13 +42,13 @@ var httpClients = map[string]func(url string) *protocol.Client{
 
 // httpLoop returns the other loop with a client of a protocol.
 func httpLoop(client string, mode llm.ResponseMode, fault string) func(context.Context, *http.Client, string, *looptest.Input) (string, error) {
-	runs := 0
+	var runs atomic.Int64
 	return func(ctx context.Context, h *http.Client, url string, in *looptest.Input) (string, error) {
-		if runs++; fault == "run number" {
+		if n := runs.Add(1); fault == "run number" {
 			for i, tool := range in.Tools {
 				in.Tools[i].Run = func(ctx context.Context, args string) (string, error) {
 					text, err := tool.Run(ctx, args)
-					return fmt.Sprint(text, runs), err
+					return fmt.Sprint(text, n), err
 				}
 			}
 		}
