@@ -85,16 +85,6 @@ func (w *World) Pending() []*Pending {
 // Hanging returns the number of calls of models and tools that wait until their context ends.
 func (w *World) Hanging() int { return int(w.answers.hanging.Load()) }
 
-// Hang waits until ctx ends or stop is closed, for a response that a server does not complete.
-func (w *World) Hang(ctx context.Context, stop <-chan struct{}) {
-	w.answers.hanging.Add(1)
-	defer w.answers.hanging.Add(-1)
-	select {
-	case <-ctx.Done():
-	case <-stop:
-	}
-}
-
 // Deliver lets an answer come, with one of its faults. If its context has ended, it comes all the same with late,
 // and otherwise fails with the cause.
 func (w *World) Deliver(p *Pending, fault int, late bool) {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"hash/fnv"
@@ -75,7 +76,8 @@ func (w *World) Begin() *Server {
 	m := w.model
 	cfg.Model = &fake.Model{Responses: m.Responses, Sessions: m.Sessions, Default: m.Default, IsolateConversations: true, DiscardRequests: true}
 	s := New(cfg)
-	s.explored = &exploredRun{world: w, closed: make(chan struct{}), last: map[reply.Place]*option{}}
+	s.explored = &exploredRun{world: w, last: map[reply.Place]*option{}}
+	s.explored.free, s.explored.end = context.WithCancel(context.Background())
 	s.strict.EditScript = func(p *reply.Response) {
 		o := s.explored.lastAt(p)
 		p.Script = *o.response

@@ -20,8 +20,9 @@ import (
 
 // exploredRun is the state of a server in a run of a [World].
 type exploredRun struct {
-	world  *World
-	closed chan struct{} // ends responses that never end
+	world *World
+	free  context.Context //nolint:containedctx // ends responses that never end
+	end   context.CancelFunc
 
 	mu        sync.Mutex
 	arrived   []string // requests since the last call of Arrived
@@ -145,7 +146,7 @@ func (x *exchange) explore(ctx context.Context, p *reply.Response) {
 		return
 	}
 	a := o.list[i].answer(p)
-	out := &exploredAnswer{answer: a, late: late, hang: func(ctx context.Context) { r.world.Hang(ctx, r.closed) }}
+	out := &exploredAnswer{answer: a, late: late, hang: r.hang}
 	r.deliver(p.Key.Place, name, o.list[i], a)
 	out.sent = func() {
 		var counted *repeats // nil if the client may retry
@@ -260,8 +261,16 @@ func (x *exchange) send(ctx context.Context, a *exploredAnswer) {
 	}
 }
 
-// Release ends the responses that never end. It may be called once.
-func (s *Server) Release() { close(s.explored.closed) }
+// hang waits until ctx or the run ends.
+func (r *exploredRun) hang(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.free, cancel)()
+	_ = r.world.Hang(ctx) // its error is that of ctx
+}
+
+// Release ends the responses that never end.
+func (s *Server) Release() { s.explored.end() }
 
 // Arrived describes the requests since the last call, sorted.
 func (s *Server) Arrived() []string {
