@@ -66,6 +66,13 @@ func tableOf(t *testing.T, name string) string {
 			rows = append(rows, append(row, checked[row[0]]))
 		}
 		return markdown([]string{"id", "rejected request", "status", "type", "param", "code", "`check` reports"}, rows)
+	case "certificates":
+		var rows [][]string
+		for line := range strings.Lines(read(t, "loop/scenario/testdata/certificates.tsv")) {
+			f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+			rows = append(rows, append([]string{f[0] + " × " + f[1]}, f[2:]...))
+		}
+		return markdown([]string{"steps × calls", "faults", "orders", "runs", "different runs", "set"}, rows)
 	case "options":
 		var rows [][]string
 		for _, o := range loop.Options() {

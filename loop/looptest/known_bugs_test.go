@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/loop/looptest"
+	"github.com/looptape/looptape/trace/check"
 )
 
 // maxKnownChoices is the highest number of choices that a known bug may need after shrinking.
@@ -28,6 +31,7 @@ type knownBug struct {
 
 // TestExploreKnownBugs explores each loop.
 func TestExploreKnownBugs(t *testing.T) {
+	var shrunk []int
 	for _, b := range slices.Concat(orderBugs, []knownBug{panicBug}, cancelBugs, providerBugs, historyBugs) {
 		t.Run(b.name, func(t *testing.T) {
 			loop := newSmall()
@@ -45,8 +49,15 @@ func TestExploreKnownBugs(t *testing.T) {
 				t.Fatalf("%s: %s: got the invariants %q in %d runs, want %s", b.thread, b.fault, ids, r.Runs, b.invariant)
 			}
 			checkKnown(t, &b, r, r.Failures[i])
+			for _, f := range r.Failures {
+				checkRepeats(t, loop, b.opts, f)
+				shrunk = append(shrunk, f.Shrunk)
+			}
 			t.Logf("| %s | %s | %s | %d | %d of %d | %v |", b.name, b.thread, b.invariant, len(r.Failures[i].Choices), r.Failures[i].Run, r.Runs, ids)
 		})
+	}
+	if slices.Sort(shrunk); len(shrunk) > 0 {
+		t.Logf("%d failures needed %d runs of shrinking as the median, and at most %d", len(shrunk), shrunk[len(shrunk)/2], shrunk[len(shrunk)-1])
 	}
 }
 
@@ -57,6 +68,28 @@ func checkKnown(t *testing.T, b *knownBug, r *explore.Result, f *explore.Failure
 	}
 	if !r.Complete {
 		t.Errorf("%s: the exploration made only %d runs", b.thread, r.Runs)
+	}
+}
+
+// checkRepeats checks that the choices of a failure repeat it each time: LOOPTAPE_REPEATS times, by default twice.
+func checkRepeats(t *testing.T, loop looptest.Loop, opts *looptest.ExploreOptions, f *explore.Failure) {
+	t.Helper()
+	repeats, repeated := 2, 0
+	if n, err := strconv.Atoi(os.Getenv("LOOPTAPE_REPEATS")); err == nil {
+		repeats = n
+	}
+	var o looptest.ExploreOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.Choices = f.Choices
+	for range repeats {
+		if slices.ContainsFunc(looptest.Replayed(t, loop, &o), func(v check.Violation) bool { return v.Invariant == f.Invariant }) {
+			repeated++
+		}
+	}
+	if repeated < repeats {
+		t.Errorf("%s with %v: %d of %d runs violate it", f.Invariant, f.Choices, repeated, repeats)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,6 +57,10 @@ type exploration struct {
 func (x *exploration) configure() {
 	r, _ := readOptions(x.script, x) // without an error, as Program has checked
 	x.cfg = r.cfg
+	if len(x.cfg.Tools)+len(x.cfg.Middleware) > 0 {
+		wrap := loop.Middleware{Name: "answers", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{WrapTool: x.awaitOther} }}
+		x.cfg.Middleware = slices.Insert(x.cfg.Middleware, 0, wrap)
+	}
 	for _, t := range x.script.Tools {
 		lt := loop.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
 		if !t.Client {
@@ -72,6 +77,18 @@ func (x *exploration) configure() {
 func (x *exploration) runTool(ctx context.Context, c loop.Call) (loop.Output, error) {
 	parts, err := x.world.Run(ctx, c.ID, c.Name, c.Arguments)
 	return loop.Output{Content: parts}, err
+}
+
+// awaitOther lets tools that the script does not have end when an answer comes, as those of the script do: their order
+// is a choice, too.
+func (x *exploration) awaitOther(next loop.ToolFunc) loop.ToolFunc {
+	return func(ctx context.Context, c loop.Call) (loop.Output, error) {
+		out, err := next(ctx, c)
+		if !slices.ContainsFunc(x.script.Tools, func(t fake.Tool) bool { return t.Name == c.Name }) {
+			_, _, _ = x.world.Await(context.Background(), "tool call", c.ID, []string{""})
+		}
+		return out, err
+	}
 }
 
 // Close implements [explore.Program].

@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -19,6 +20,8 @@ import (
 	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/loop/scenario"
 )
+
+var update = flag.Bool("update", false, "write the file of certificates")
 
 // parallelScript is a script with steps of parallel calls.
 func parallelScript(steps, calls int) *fake.Script {
@@ -127,6 +130,68 @@ func TestReduction(t *testing.T) {
 	}
 }
 
+// TestReductionOfScenarios: for each scenario of the project with up to three calls, all interleavings of goroutines and
+// answers show the same runs as the reduced exploration, also with each single fault for up to two calls.
+// It takes each sixteenth scenario. LOOPTAPE_SCENARIOS is another step, and allows more runs.
+func TestReductionOfScenarios(t *testing.T) {
+	step, limit := 16, 5000
+	if n, err := strconv.Atoi(os.Getenv("LOOPTAPE_SCENARIOS")); err == nil {
+		step, limit = n, 1_000_000
+	}
+	scripts, reducedRuns, allRuns, cut := 0, 0, 0, 0
+	for n, s := range scenarioScripts(t) {
+		calls := 0
+		for _, m := range s.Models {
+			for _, r := range m.Responses {
+				calls += max(r.Repeat, 1) * len(r.Calls)
+			}
+		}
+		if calls > 3 || n%step != 0 {
+			continue
+		}
+		scripts++
+		for faults := range 2 {
+			if faults == 1 && calls > 2 {
+				continue
+			}
+			start, digests := programs(t, s, nil)
+			reduced := explore.Exhaust(start, explore.Bounds{Faults: faults, Runs: limit})
+			set := digests()
+			all := explore.Exhaust(start, explore.Bounds{Faults: faults, Preemptions: 99, Runs: limit})
+			reducedRuns, allRuns = reducedRuns+reduced.Runs, allRuns+all.Runs
+			for d, choices := range digests() {
+				if _, ok := set[d]; !ok && reduced.Complete {
+					t.Errorf("%s: the reduced exploration has no run like %s", s.File, choices)
+					break
+				}
+			}
+			if !all.Complete {
+				cut++
+			}
+		}
+	}
+	t.Logf("%d scenarios with up to three calls: %d runs instead of %d, %.0f times fewer; %d explorations were not complete", scripts, reducedRuns, allRuns, float64(allRuns)/float64(max(reducedRuns, 1)), cut)
+}
+
+// scenarioScripts returns the scripts of the scenario files of the project.
+func scenarioScripts(t *testing.T) (list []*fake.Script) {
+	t.Helper()
+	files, err := filepath.Glob("../../testdata/*/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := scenario.Parse(name, src); err == nil { // others are archives of another kind
+			list = append(list, f.Script)
+		}
+	}
+	return list
+}
+
 // TestExploreSameEverywhere: an exploration does not depend on the number of processors.
 func TestExploreSameEverywhere(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -146,31 +211,19 @@ func TestExploreSameEverywhere(t *testing.T) {
 
 // TestExploreScenarios explores the scenarios of the project: no run violates an invariant.
 func TestExploreScenarios(t *testing.T) {
-	files, err := filepath.Glob("../../testdata/*/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	runs, limit := 0, 60
 	if n, err := strconv.Atoi(os.Getenv("LOOPTAPE_RUNS")); err == nil {
 		limit = n
 	}
-	for _, name := range files {
-		src, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := scenario.Parse(name, src)
-		if err != nil {
-			continue // an archive of another kind
-		}
-		start, _ := programs(t, f.Script, nil)
+	for _, s := range scenarioScripts(t) {
+		start, _ := programs(t, s, nil)
 		r := explore.Exhaust(start, explore.Bounds{Faults: 1, Runs: limit})
 		runs += r.Runs
 		for _, f := range r.Failures {
-			t.Errorf("%s: %v", name, f)
+			t.Errorf("%s: %v", s.File, f)
 		}
 		for _, u := range r.Unstable {
-			t.Errorf("%s: %s", name, u)
+			t.Errorf("%s: %s", s.File, u)
 		}
 	}
 	if t.Logf("%d runs", runs); runs < 10_000 {
@@ -386,5 +439,47 @@ func BenchmarkExplore(b *testing.B) {
 			explore.Exhaust(start, explore.Bounds{Faults: faults, Runs: b.N})
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
 		})
+	}
+}
+
+// certificates is the file of what was explored: steps, calls of each, faults, orders, runs, different runs, and their set.
+const certificates = "testdata/certificates.tsv"
+
+// TestCertificates explores scripts of equal calls, and compares the numbers of runs and the set of different ones with
+// those on record: the small ones, or all with LOOPTAPE_CERTIFICATES=all. No run violates an invariant. -update writes
+// the file.
+func TestCertificates(t *testing.T) {
+	src, err := os.ReadFile(certificates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(src)) {
+		var steps, calls, faults, orders, runs int
+		if _, err := fmt.Sscanf(line, "%d\t%d\t%d\t%d\t%d", &steps, &calls, &faults, &orders, &runs); err != nil {
+			t.Fatalf("%s: %q: %v", certificates, line, err)
+		}
+		if runs > 5000 && os.Getenv("LOOPTAPE_CERTIFICATES") != "all" {
+			out.WriteString(line)
+			continue
+		}
+		start, err := scenario.Program(parallelScript(steps, calls), func(c *loop.Config) { c.Concurrency = -1 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := explore.Exhaust(start, explore.Bounds{Faults: faults})
+		t.Logf("%d × %d: %s", steps, calls, r.Summary())
+		if !r.Complete || len(r.Failures)+len(r.Unstable) > 0 {
+			t.Errorf("%d × %d: complete %v, failures %v, unstable %v", steps, calls, r.Complete, r.Failures, r.Unstable)
+		}
+		is := fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%d\t%s\n", steps, calls, faults, r.Orders, r.Runs, r.Traces, r.Hash)
+		if out.WriteString(is); is != line && !*update {
+			t.Errorf("got %q, want %q", is, line)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(certificates, []byte(out.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
