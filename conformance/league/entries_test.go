@@ -50,7 +50,7 @@ func entries() []entry {
 	list := []entry{}
 	for _, name := range preset.Names() {
 		list = append(list,
-			entry{name: name, family: name, client: "none", settings: "preset, 10 steps", explore: exploreLoop(presetLoop(name))},
+			entry{name: name, family: name, client: "`providers/openai/chat`", settings: "preset, 10 steps", explore: exploreLoop(presetLoop(name))},
 			entry{name: name + ", trace", family: name + ", trace", client: "none", settings: "the same, as in `looptape explore`", explore: exploreTrace(name)})
 	}
 	const (
@@ -58,7 +58,7 @@ func entries() []entry {
 		einoClient    = "`components/model/openai` of eino-ext"
 		adkClient     = "`model/gemini` of ADK"
 		errorResults  = "the failure of a tool is a `NewTextErrorResponse`"
-		einoErrors    = "ReAct agent, `WrapToolWithErrorHandler`, `UnknownToolsHandler`, `MaxStep` 40"
+		einoErrors    = "ReAct agent, `WrapToolWithErrorHandler`, `UnknownToolsHandler`, `StreamToolCallChecker` that reads the whole stream, `MaxStep` 40"
 		adkUnstable   = "The error result for an unknown tool lists the tools in the order of a Go map (`handleFunctionCalls` in `internal/llminternal/base_flow.go`)."
 	)
 	return append(list,

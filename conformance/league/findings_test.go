@@ -9,8 +9,9 @@ import (
 // The causes of a finding.
 const (
 	causeLoop       = "the loop"
-	causeProvider   = "the response"
+	causeResponse   = "the response"
 	causeDocumented = "documented"
+	causeUnclear    = "not clear"
 )
 
 // finding explains why a loop violates an invariant in runs with these faults. Each was read in the code of the loop.
@@ -21,24 +22,62 @@ type finding struct {
 	text              string
 }
 
-// anyFault is for runs with and without faults.
-const anyFault = "any"
+// Parts of faults.
+const (
+	anyFault    = "any" // also without a fault
+	quirks      = "shows"
+	cutStream   = "closed connection"
+	noFinish    = "has no finish"
+	wrongFinish = "finishes with error"
+	repeatedID  = "id of"
+	emptyID     = "empty id"
+	emptyName   = "empty name"
+	wrongArgs   = "has arguments"
+	extraText   = "has a text after its arguments"
+	canceled    = "the run is canceled"
+	hangs       = "hangs"
+	late        = "returns after an hour"
+)
 
 var findings = []finding{
-	{"agentier", "INV-16", []string{"returns after an hour", "an hour passes"}, causeDocumented, "The run has a deadline of one minute and abandons a tool that does not end within a second after it (`Config.Deadline`, `Config.Grace`). Its trace has an event for the call."},
-	{"agentier", "INV-23", []string{"hangs", "returns after an hour"}, causeDocumented, "A tool that takes longer than the deadline of one minute ends the run with TIMEOUT (requirements AG-10 and AG-13)."},
-	{"agentloop", "INV-09", []string{"has arguments", "has a text after its arguments"}, causeDocumented, "Arguments that cannot be read as a JSON object become an empty object (requirement AL-36). The trace has an event with the reason."},
-	{"deepagents", "INV-05", []string{"has arguments", "has a text after its arguments"}, causeDocumented, "A call with invalid arguments is repaired by a separate request to a model (requirements DA-25 to DA-28). The request after that continues the conversation."},
-	{"fantasy", "INV-17", []string{"the run is canceled", "hangs"}, causeLoop, "Tools that are not `Parallel` run one after the other, and the code between them does not look at the context (`executeTools` and `processStepStream` in `agent.go`). A tool that starts after the cancel gets the canceled context, and can return at once."},
+	{"agentier", "INV-16", []string{late, "an hour passes"}, causeDocumented, "The run has a deadline of one minute and abandons a tool that does not end within a second after it (`Config.Deadline`, `Config.Grace`). Its trace has an event for the call."},
+	{"agentier", "INV-23", []string{hangs, late}, causeDocumented, "A tool that takes longer than the deadline of one minute ends the run with TIMEOUT (requirements AG-10 and AG-13)."},
+	{"agentloop", "INV-09", []string{wrongArgs, extraText, quirks}, causeDocumented, "Arguments that cannot be read as a JSON object become an empty object (requirement AL-36). The trace has an event with the reason."},
+	{"agentloop", "INV-08", []string{quirks}, causeDocumented, "The same: two calls of `a` run with an empty object."},
+	{"deepagents", "INV-07", []string{wrongArgs, extraText, quirks}, causeDocumented, "A call with invalid arguments is repaired by a separate request to a model, which continues no response (requirements DA-25 to DA-28). The request after that continues the conversation."},
+
+	{"fantasy", "INV-17", []string{canceled, hangs}, causeLoop, "Tools that are not `Parallel` run one after the other, and the code between them does not look at the context (`executeTools` and `processStepStream` in `agent.go`). A tool that starts after the cancel gets the canceled context, and can return at once."},
 	{"fantasy", "INV-03", []string{anyFault}, causeLoop, "The result of a `Parallel` tool is appended when the tool ends (`processStepStream` in `agent.go`). Each result has its id, so Chat Completions accepts the request, but the request depends on which tool is faster. Tools that are not `Parallel`, the default, keep the order."},
-	{"fantasy", "INV-04", []string{"id of", "empty id"}, causeProvider, "Ids are sent back as the provider sent them: repeated ones, and in Generate empty ones. In streams, the client replaces an empty id by `tool-call-` and the index of the call."},
-	{"fantasy", "INV-09", []string{"arguments that grow"}, causeProvider, "The client joins deltas that repeat the arguments so far. The agent repairs arguments that are not JSON with `jsonrepair`, as the comment of `validateAndRepairToolCall` in `agent.go` says, and runs the tool with what results."},
-	{"fantasy", "INV-24", []string{"empty name", "name after its arguments"}, causeProvider, "A call gets the name of its first delta. A call with an empty name gets an error result, and is sent back with its empty name."},
-	{"eino", "INV-04", []string{"id of", "empty id"}, causeProvider, "Ids are sent back as the provider sent them, empty and repeated ones included."},
-	{"eino", "INV-24", []string{"empty name"}, causeProvider, "A call with an empty name gets the result of `UnknownToolsHandler`, and is sent back with its empty name."},
-	{"ADK", "INV-01", []string{"id of an earlier response"}, causeProvider, "The history is made from the events of the session, and results are joined to calls by id (`internal/llminternal/contents_processor.go`). If a response has an id of an earlier response, its results replace those of the earlier call and are repeated there. ADK generates an id for a call without one."},
-	{"ADK", "INV-05", []string{"id of an earlier response"}, causeProvider, "The same: the results of the earlier step change in the next request."},
-	{"ADK", "INV-24", []string{"empty name"}, causeProvider, "A call with an empty name gets an error result, and is sent back with its empty name. With SSE the call is omitted."},
+	{"fantasy", "INV-09", []string{cutStream}, causeLoop, "A stream whose body ends early, without an error of the connection and without a finish reason, is retried only if it has no call. A call that has begun counts as complete, and one without arguments so far gets an empty object (`Stream` in `providers/openai/language_model.go`)."},
+	{"fantasy", "INV-09", []string{wrongFinish}, causeResponse, "The finish reason `error` is read as unknown, and the calls of the response run."},
+	{"fantasy", "INV-09", []string{"arguments that grow", quirks}, causeResponse, "Deltas are joined by their index. The agent repairs what is not JSON with `jsonrepair`, as the comment in `validateAndRepairToolCall` says, and runs the tool with the result."},
+	{"fantasy", "INV-11", []string{wrongFinish}, causeResponse, "The finish reason `error` is read as unknown, and the run ends with the text."},
+	{"fantasy", "INV-01", []string{quirks}, causeResponse, "Deltas are joined by their index, so calls without one become one call."},
+	{"fantasy", "INV-05", []string{"arguments that grow", quirks}, causeResponse, "Deltas are joined as they come, and requests have the arguments that were repaired."},
+	{"fantasy", "INV-04", []string{repeatedID, emptyID, quirks}, causeResponse, "Ids are sent back as the provider sent them: repeated ones, and in Generate empty ones. In streams, the client replaces an empty id by `tool-call-` and the index of the call."},
+	{"fantasy", "INV-24", []string{emptyName, "name after its arguments", quirks}, causeResponse, "A call gets the name of its first delta. A call with an empty or invalid name gets an error result, and is sent back with its name."},
+
+	{"eino", "INV-09", []string{cutStream}, causeLoop, "A stream whose body ends early, without an error of the connection, counts as complete: neither `[DONE]` nor a finish reason is expected (`Stream` in `libs/acl/openai` of eino-ext). The calls so far run."},
+	{"eino", "INV-11", []string{cutStream}, causeLoop, "The same: the text so far is the answer."},
+	{"eino", "INV-16", []string{canceled}, causeLoop, "A run that is canceled when a stream has begun returns without closing the stream (`run` in `compose/graph_run.go`). The goroutine that reads it waits for its reader (`Stream` in `libs/acl/openai` of eino-ext)."},
+	{"eino", "INV-09", []string{wrongFinish, quirks}, causeResponse, "The finish reason and errors next to a choice are not read, and the calls of the response run."},
+	{"eino", "INV-11", []string{wrongFinish, quirks}, causeResponse, "The finish reason and errors next to a choice are not read. Lines that are no data are skipped, and other forms of a chunk are an error."},
+	{"eino", "INV-07", []string{quirks}, causeResponse, "A stream without data in lines is read as an empty response, and the run ends."},
+	{"eino", "INV-05", []string{"arguments that grow", "its arguments twice", "{} before its arguments", quirks}, causeResponse, "Deltas are joined as they come, also if the server repeats arguments."},
+	{"eino", "INV-04", []string{repeatedID, emptyID, quirks}, causeResponse, "Ids are sent back as the provider sent them, empty and repeated ones included."},
+	{"eino", "INV-24", []string{emptyName, quirks}, causeResponse, "A call with an empty or unknown name gets the result of `UnknownToolsHandler`, and is sent back with its name."},
+
+	{"ADK", "INV-09", []string{cutStream, noFinish}, causeLoop, "A stream that ends without a `finishReason` counts as complete, and its calls run (`Close` in `internal/llminternal/stream_aggregator.go`). The API documents that the model has not stopped without one."},
+	{"ADK", "INV-11", []string{cutStream, noFinish}, causeLoop, "The same: the text so far is the answer."},
+	{"ADK", "INV-09", []string{"status"}, causeUnclear, "The server sends an error within a stream as an event with `data:`. Google's SDK expects it without `data:`, and reads such an event as a response without content (`iterateResponseStream` in `api_client.go`). The documentation of the API has neither form."},
+	{"ADK", "INV-11", []string{"status"}, causeUnclear, "The same."},
+	{"ADK", "INV-09", []string{"arguments that are cut", quirks}, causeResponse, "Gemini's API has only arguments that are objects, in one part. The server sends others in the form of Vertex AI."},
+	{"ADK", "INV-23", []string{"arguments that are cut", "arguments that are no object", quirks}, causeResponse, "The same: the SDK refuses the response."},
+	{"ADK", "INV-05", []string{"arguments that are cut"}, causeResponse, "The same: the call whose arguments did not end comes last."},
+	{"ADK", "INV-11", []string{quirks}, causeResponse, "Google's SDK reads each event as one line `data:` with a response. Other lines and events without a response are an error, or are skipped."},
+	{"ADK", "INV-01", []string{repeatedID}, causeResponse, "The history is made from the events of the session, and results are joined to calls by id (`internal/llminternal/contents_processor.go`). If a response has an id of an earlier response, its results replace those of the earlier call and are repeated there. ADK generates an id for a call without one."},
+	{"ADK", "INV-01", []string{emptyName, quirks}, causeResponse, "With SSE, a call without a name is omitted from the history."},
+	{"ADK", "INV-24", []string{emptyName, quirks}, causeResponse, "A call with an empty name gets an error result, and is sent back with its empty name."},
 }
 
 // explained returns the index of the finding for runs that violate an invariant with a fault.

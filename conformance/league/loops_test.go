@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -27,16 +28,24 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/looptest"
 	"github.com/looptape/looptape/loop/preset"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// Below the base URL of a run: the APIs of OpenAI and Gemini.
+const (
+	openAIPath = "/openai/v1"
+	geminiPath = "/gemini"
+	chatModel  = "gpt-4.1"
 )
 
 // maxSteps is the step limit of the presets.
 const maxSteps = 10
 
-func client(in *looptest.Input) *http.Client { return &http.Client{Transport: transport{in.Model}} }
-
-// presetLoop is the loop of this module with the options of a preset.
-func presetLoop(name string) looptest.LoopFunc {
-	return func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+// presetLoop is the loop of this module with the options of a preset and its own client of Chat Completions.
+func presetLoop(name string) looptest.HTTPLoop {
+	return func(ctx context.Context, client *http.Client, baseURL string, in *looptest.Input) (string, error) {
 		cfg := loop.Config{MaxSteps: maxSteps}
 		for _, t := range in.Tools {
 			cfg.Tools = append(cfg.Tools, loop.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
@@ -46,44 +55,44 @@ func presetLoop(name string) looptest.LoopFunc {
 		}
 		cfg, err := preset.Apply(name, cfg)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		a, err := loop.New(in.Model, &cfg)
+		cfg.Model = chatModel
+		a, err := loop.New(&protocol.Client{Protocol: chat.Protocol{}, BaseURL: baseURL + openAIPath, Authorize: openai.Key("key"), HTTP: client}, &cfg)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		res, err := a.Run(ctx, loop.Input{Messages: in.Messages})
-		out := &looptest.Result{Messages: res.Messages, Usage: &res.Usage}
-		for _, c := range res.Pending {
-			out.Pending = append(out.Pending, c.ID)
-		}
-		return out, err
+		return res.Text, err
 	}
 }
 
 // fantasyLoop is the agent of fantasy with its own client of Chat Completions.
-func fantasyLoop(streaming, parallel bool) looptest.LoopFunc {
-	return func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
-		provider, err := fantasyopenai.New(fantasyopenai.WithBaseURL(openAIURL), fantasyopenai.WithAPIKey("key"), fantasyopenai.WithHTTPClient(client(in)))
+func fantasyLoop(streaming, parallel bool) looptest.HTTPLoop {
+	return func(ctx context.Context, client *http.Client, baseURL string, in *looptest.Input) (string, error) {
+		provider, err := fantasyopenai.New(fantasyopenai.WithBaseURL(baseURL+openAIPath), fantasyopenai.WithAPIKey("key"), fantasyopenai.WithHTTPClient(client))
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		model, err := provider.LanguageModel(ctx, "gpt-4.1")
+		model, err := provider.LanguageModel(ctx, chatModel)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		var tools []fantasy.AgentTool
 		for _, t := range in.Tools {
 			tools = append(tools, &fantasyTool{tool: t, parallel: parallel})
 		}
 		a := fantasy.NewAgent(model, fantasy.WithTools(tools...))
-		prompt := in.Messages[0].Text()
-		if streaming {
-			_, err = a.Stream(ctx, fantasy.AgentStreamCall{Prompt: prompt})
+		var res *fantasy.AgentResult
+		if prompt := in.Messages[0].Text(); streaming {
+			res, err = a.Stream(ctx, fantasy.AgentStreamCall{Prompt: prompt})
 		} else {
-			_, err = a.Generate(ctx, fantasy.AgentCall{Prompt: prompt})
+			res, err = a.Generate(ctx, fantasy.AgentCall{Prompt: prompt})
 		}
-		return nil, err
+		if err != nil {
+			return "", err
+		}
+		return res.Response.Content.Text(), nil
 	}
 }
 
@@ -114,8 +123,8 @@ func (t *fantasyTool) ProviderOptions() fantasy.ProviderOptions { return t.optio
 // SetProviderOptions implements [fantasy.AgentTool].
 func (t *fantasyTool) SetProviderOptions(o fantasy.ProviderOptions) { t.options = o }
 
-// encoded runs a tool with decoded arguments.
-func encoded(ctx context.Context, t looptest.Tool, args map[string]any) (string, error) {
+// runDecoded runs a tool with decoded arguments.
+func runDecoded(ctx context.Context, t looptest.Tool, args map[string]any) (string, error) {
 	if args == nil {
 		args = map[string]any{}
 	}
@@ -128,35 +137,37 @@ func encoded(ctx context.Context, t looptest.Tool, args map[string]any) (string,
 
 // einoLoop is the ReAct agent of eino with the client of Chat Completions of eino-ext. An error of a tool and an
 // unknown tool are results.
-func einoLoop(streaming bool) looptest.LoopFunc {
-	return func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
-		model, err := einoopenai.NewChatModel(ctx, &einoopenai.ChatModelConfig{APIKey: "key", BaseURL: openAIURL, Model: "gpt-4.1", HTTPClient: client(in)})
+func einoLoop(streaming bool) looptest.HTTPLoop {
+	return func(ctx context.Context, client *http.Client, baseURL string, in *looptest.Input) (string, error) {
+		model, err := einoopenai.NewChatModel(ctx, &einoopenai.ChatModelConfig{APIKey: "key", BaseURL: baseURL + openAIPath, Model: chatModel, HTTPClient: client})
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		cfg := compose.ToolsNodeConfig{UnknownToolsHandler: func(_ context.Context, name, _ string) (string, error) {
 			return "unknown tool " + name, nil
 		}}
 		for _, t := range in.Tools {
 			info := &schema.ToolInfo{Name: t.Name, Desc: t.Description, ParamsOneOf: schema.NewParamsOneOfByParams(nil)}
-			one := utils.NewTool(info, func(ctx context.Context, args map[string]any) (string, error) { return encoded(ctx, t, args) })
+			one := utils.NewTool(info, func(ctx context.Context, args map[string]any) (string, error) { return runDecoded(ctx, t, args) })
 			cfg.Tools = append(cfg.Tools, tool.BaseTool(utils.WrapToolWithErrorHandler(one, func(_ context.Context, err error) string { return err.Error() })))
 		}
 		a, err := react.NewAgent(ctx, &react.AgentConfig{ToolCallingModel: model, ToolsConfig: cfg, MaxStep: 40, StreamToolCallChecker: anyCalls})
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		prompt := []*schema.Message{schema.UserMessage(in.Messages[0].Text())}
+		var last *schema.Message
 		if !streaming {
-			_, err = a.Generate(ctx, prompt)
-			return nil, err
+			last, err = a.Generate(ctx, prompt)
+		} else if chunks, failed := a.Stream(ctx, prompt); failed != nil {
+			err = failed
+		} else {
+			last, err = schema.ConcatMessageStream(chunks)
 		}
-		chunks, err := a.Stream(ctx, prompt)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		_, err = schema.ConcatMessageStream(chunks)
-		return nil, err
+		return last.Content, nil
 	}
 }
 
@@ -178,42 +189,52 @@ func anyCalls(_ context.Context, chunks *schema.StreamReader[*schema.Message]) (
 }
 
 // adkLoop is the LLM agent of ADK with its own client of Gemini, in a session in memory.
-func adkLoop(streaming bool) looptest.LoopFunc {
-	return func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+func adkLoop(streaming bool) looptest.HTTPLoop {
+	return func(ctx context.Context, client *http.Client, baseURL string, in *looptest.Input) (string, error) {
 		model, err := adkgemini.NewModel(ctx, "gemini-2.5-flash", &genai.ClientConfig{
-			APIKey: "key", Backend: genai.BackendGeminiAPI, HTTPClient: client(in), HTTPOptions: genai.HTTPOptions{BaseURL: geminiURL},
+			APIKey: "key", Backend: genai.BackendGeminiAPI, HTTPClient: client, HTTPOptions: genai.HTTPOptions{BaseURL: baseURL + geminiPath},
 		})
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		var tools []adktool.Tool
 		for _, t := range in.Tools {
 			one, err := functiontool.New(functiontool.Config{Name: t.Name, Description: t.Name}, func(ctx agent.Context, args map[string]any) (map[string]any, error) {
-				text, err := encoded(ctx, t, args)
+				text, err := runDecoded(ctx, t, args)
 				return map[string]any{"result": text}, err
 			})
 			if err != nil {
-				return nil, err
+				return "", err
 			}
 			tools = append(tools, one)
 		}
 		a, err := llmagent.New(llmagent.Config{Name: "league", Model: model, Tools: tools})
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		r, err := runner.New(runner.Config{AppName: "league", Agent: a, SessionService: session.InMemoryService(), AutoCreateSession: true})
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		config := agent.RunConfig{}
 		if streaming {
 			config.StreamingMode = agent.StreamingModeSSE
 		}
-		for _, err := range r.Run(ctx, "user", "session", genai.NewContentFromText(in.Messages[0].Text(), genai.RoleUser), config) {
-			if err != nil {
-				return nil, err
+		text := ""
+		for ev, err := range r.Run(ctx, "user", "session", genai.NewContentFromText(in.Messages[0].Text(), genai.RoleUser), config) {
+			switch {
+			case err != nil:
+				return "", err
+			case ev.ErrorCode != "" && !ev.Partial: // ADK reports errors of a response so
+				return "", fmt.Errorf("%s: %s", ev.ErrorCode, ev.ErrorMessage)
+			}
+			if ev.IsFinalResponse() && ev.Content != nil {
+				text = ""
+				for _, p := range ev.Content.Parts {
+					text += p.Text
+				}
 			}
 		}
-		return nil, nil
+		return text, nil
 	}
 }

@@ -27,8 +27,9 @@ type result struct {
 type failure struct {
 	Invariant string         `json:"invariant"`
 	Runs      int            `json:"runs"`
-	Faults    map[string]int `json:"faults"`  // runs by their faults
-	Choices   []string       `json:"choices"` // the fewest
+	Faults    map[string]int `json:"faults"` // runs by their faults
+	Choices   []string       `json:"choices"`
+	Minimal   bool           `json:"minimal"` // false if the reduction of the choices was stopped
 	Message   string         `json:"message"`
 }
 
@@ -59,20 +60,19 @@ the runs violated, and why. These commands make the page:
 `
 
 const how = `
-Each loop has the settings that its documentation gives for a loop that continues after the failure of a tool.
-
-A preset gets the responses of the scripted model as Go values. The other loops call a client of their own project, with Chat
-Completions or Gemini. A transport in the process answers the requests of the client, which decodes each response and
-reports each error as it does with a provider. What a protocol cannot represent is an error with status 501: in Gemini,
-arguments are objects. Each run has virtual time, so delays between retries take no time.
+Each loop has the settings that its documentation gives for a loop that continues after the failure of a tool. Each calls the
+client of its own project, which sends requests to ` + "`looptest.ExploreHTTP`" + ` with Chat Completions or Gemini. So the client decodes each
+response, and reports or repeats each failure, as with a provider. Time is virtual. The rows with a trace have no client:
+` + "`looptape explore`" + ` explores the same script and checks the trace.
 
 ## Explorations
 
 The scripts call the tools ` + "`a` and `b`" + `, and end with a text. An exploration makes all runs with at most one fault: an
-error of the model, a quirk of a provider, the failure of a tool, a cancel, or an hour that passes. Faults of responses occur at
-each event of a response. Tools do not panic.
+error of the model at each event of a response, a quirk of a provider, the failure of a tool, a cancel, or an hour that
+passes. Tools do not panic.
 
-A loop that runs its tools one after the other has one order. A loop that repeats requests has more runs.
+A loop that runs its tools one after the other has one order. A loop with streaming responses, or that repeats requests, has
+more runs.
 
 `
 
@@ -91,23 +91,23 @@ const why = `
 
 Each failure was examined in the code of the loop at this version. The cause is one of
 
-- **the loop**: responses that the API allows, and tools that fail or return late, are enough for the failure.
-- **the response**: the failure needs a call with an empty name, an empty id, an id that was used before, or deltas in another
-  form than the documented one, and the loop does not repair it. OpenAI and Google do not send these; some servers with their
-  APIs do: see [Quirks and clients](quirks-and-clients.md).
+- **the loop**: responses that the API allows, connections that end, and tools that fail or return late are enough.
+- **the response**: the failure needs a response that the API of the provider does not allow, such as a call with an empty
+  name, and the loop does not repair it. Some servers send it all the same: see [Quirks and clients](quirks-and-clients.md).
 - **documented**: the documentation of the loop describes the behavior.
+- **not clear**: the documentation of the API does not decide it.
 
 `
 
 const limits = `
 ## What cannot be compared
 
-- The presets get responses and errors without a protocol, and the other loops through their clients. A client can repair a
-  response, or repeat a request, before its loop sees it.
-- The protocols differ. Chat Completions has no mark for the result of a tool that failed, and Gemini needs no ids.
-- The checks are those of ` + "`looptest.Explore`" + `: requests, tools, and the end of a run. Only the presets report the messages and the usage
-  of a run, so only they are checked for INV-07 and INV-18 at its end. The rows with a trace are checked for all
-  invariants that a trace shows. There, a documented behavior is an event.
+- A client can repair a response, or repeat a request, before its loop sees it.
+- The protocols differ. Chat Completions has no mark for the result of a tool that failed. Gemini needs no ids, and its
+  arguments are objects.
+- The checks are those of ` + "`looptest.ExploreHTTP`" + `: requests, tools, and the end of a run. What a loop exposes in the process, such
+  as its messages and its usage, is not checked. The rows with a trace are checked for all invariants that a trace
+  shows. There, a documented behavior is an event.
 `
 
 // page returns the page.
@@ -165,13 +165,23 @@ func (r *result) failureCells() (lines [][]string) {
 		if len(f.Choices) > 0 {
 			choices = "`" + strings.Join(f.Choices, "`, `") + "`"
 		}
-		lines = append(lines, []string{r.Loop, f.Invariant, strconv.Itoa(f.Runs), f.byFault(), choices, f.Message})
+		if !f.Minimal {
+			choices += ", perhaps not the fewest"
+		}
+		message := f.Message
+		if len(message) > maxMessage {
+			message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+		}
+		lines = append(lines, []string{r.Loop, f.Invariant, strconv.Itoa(f.Runs), f.byFault(), choices, message})
 	}
 	return lines
 }
 
-// maxFaults is the number of faults that the page lists for a failure.
-const maxFaults = 6
+// Limits of what the page has of a failure: the number of its faults, and the length of its message.
+const (
+	maxFaults  = 6
+	maxMessage = 160
+)
 
 // byFault lists the faults of the runs, the most frequent first.
 func (f *failure) byFault() string {
