@@ -177,13 +177,18 @@ func (w *World) await(ctx context.Context, at, name string, faults []string) (ch
 // Decide waits for the decision of a person, which is one of the options. Its order among the answers is a choice. err is
 // the cause of ctx if that ends before.
 func (w *World) Decide(ctx context.Context, at, name string, options []string) (chosen int, err error) {
-	clock := w.model.Clock
-	chosen = clock.chooser.Fault(at, name, options)
-	late, err := clock.answer(ctx, at+" "+name)
+	chosen = w.model.Clock.chooser.Fault(at, name, options)
+	return chosen, w.Wait(ctx, at+" "+name)
+}
+
+// Wait waits for an answer with this name. Its order among the answers is a choice. It returns the cause of ctx if that
+// ends before.
+func (w *World) Wait(ctx context.Context, name string) error {
+	late, err := w.model.Clock.answer(ctx, name)
 	if late {
-		err = nil
+		return nil
 	}
-	return chosen, err
+	return err
 }
 
 // Hang waits until ctx ends.

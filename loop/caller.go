@@ -259,6 +259,9 @@ func (c *caller) prepare(call *modelCall) error {
 		req.Tools, req.ToolChoice = nil, llm.ToolChoice{}
 		call.Request = &req
 	}
+	if err := r.checkToolChoice(call.Request); err != nil {
+		return err
+	}
 	r.emitConfig(call)
 	if err := c.check(call.Step); err != nil { // the consumer of the events may end the run at any event
 		return err
@@ -295,6 +298,24 @@ func (r *run) checkTools(req *llm.Request) error {
 		return &MiddlewareError{name, fmt.Errorf("its request cannot be sent: Tools[%d] %s", i, problem)}
 	}
 	return nil
+}
+
+// checkToolChoice checks that the tools of a request, which may have changed, permit its tool choice.
+func (r *run) checkToolChoice(req *llm.Request) error {
+	problem := ""
+	switch c := req.ToolChoice; {
+	case c.Mode == llm.ChooseTool && !slices.ContainsFunc(req.Tools, func(t llm.Tool) bool { return t.Name == c.Name }):
+		problem = fmt.Sprintf("ToolChoice is the tool %q, which is not one of its Tools; change ToolChoice, too", c.Name)
+	case c.Mode == llm.ChooseRequired && len(req.Tools) == 0:
+		problem = "ToolChoice requires a call, and it has no Tools; change ToolChoice, too"
+	default:
+		return nil
+	}
+	err := errors.New("its request cannot be sent: " + problem)
+	if len(r.cfg.Middleware) == 0 {
+		return fmt.Errorf("the run: %w", err)
+	}
+	return &MiddlewareError{cmp.Or(r.hooks.wrapper, "(before the step)"), err}
 }
 
 // stream is the state of the response that is being read.

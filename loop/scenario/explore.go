@@ -102,6 +102,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	ctx, clock := x.world.Begin(c)
 	cfg := x.cfg
 	cfg.Clock = clock
+	x.addMiddleware(&cfg, c)
 	x.events = x.events[:0]
 	x.continued = false
 	var found []check.Violation

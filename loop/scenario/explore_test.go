@@ -387,6 +387,90 @@ func TestExplorePeople(t *testing.T) {
 	}
 }
 
+// TestExploreMiddleware: a middleware does each of what it can do, at each hook.
+func TestExploreMiddleware(t *testing.T) {
+	start, _ := programs(t, parallelScript(1, 2), nil)
+	p := start()
+	defer p.Close()
+	for _, tt := range []struct {
+		hook    string
+		effects []effect
+	}{
+		{"at the start", []effect{
+			{"at the start: fails", `run.end         r1  middleware error(policy "the middleware explored: the middleware failed")`},
+			{"at the start: panics", "the middleware panicked"},
+			{"at the start: ends the goroutine", "the goroutine of the run was ended from within"},
+			{"at the start: ends the context", "run.end         r1  cancel"},
+			{"at the start: returns a context within", "run.end         r1  end_turn"},
+		}},
+		{"before a step", []effect{
+			{"before step 2: fails", "decision        r1  stop: middleware"},
+			{"before step 2: stops the run", "decision        r1  stop: middleware by=explored"},
+			{"before step 2: stops the run with an error", `run.end         r1  middleware finish_reason=tool_calls steps=1 model_calls=1 error(`},
+			{"before step 1: forces the final answer", "decision        r1  force_final: middleware by=explored"},
+			{"before step 1: removes the tools", "tool.skip       0   c11 t unknown_tool"},
+			{"before step 2: adds a message", `+user "Be brief."`},
+			{"before step 2: replaces the history", `+user "Begin again."`},
+			{"before step 2: removes the last message", "has no result"},
+			{"before step 2: calls the model", "model.request   1/summary"},
+		}},
+		{"around a model call", []effect{
+			{"around the model call of step 1: fails", "step 0: the middleware failed"},
+			{"around the model call of step 1: answers", `"the middleware's answer"`},
+			{"around the model call of step 1: answers with a call", "tool.start      0   loop_call_1 t {}"},
+			{"around the model call of step 1: returns nothing", "returned neither a response nor an error"},
+			{"around the model call of step 1: fails after the call", "step 0: the middleware failed"},
+			{"around the model call of step 1: panics after the call", "the middleware panicked"},
+			{"around the model call of step 1: calls the model twice", "model.request   0/repair"},
+			{"around the model call of step 1: changes the text", "By the middleware: "},
+			{"around the model call of step 1: repeats the parts", "tool.start      0   loop_call_2"},
+			{"around the model call of step 1: sends other messages", `+user "Begin again."`},
+		}},
+		{"after a response", []effect{
+			{"after the response of step 1: stops the run", "pending=c11,c12"},
+			{"after the response of step 1: stops the run with an error", "the middleware failed"},
+			{"after the response of step 2: continues", `+user "More."`},
+		}},
+		{"before tools", []effect{
+			{"before the tools of step 1: stops the run", "pending=c11,c12"},
+			{"before the tools of step 1: suspends the run", "resumed         r2  r1"},
+			{"before the tools of step 1: answers the first call", "tool.skip       0   c11 t answered"},
+			{"before the tools of step 1: answers all calls", "tool.skip       0   c12 t answered"},
+			{"before the tools of step 1: changes the arguments of the last call", `tool.start      0   c12 t {"changed":true}`},
+			{"before the tools of step 1: changes the arguments of the last call into a list", "tool.skip       0   c12 t"},
+			{"before the tools of step 1: decides about an unknown call", "want the Index of one of 2 calls"},
+		}},
+		{"around a tool", []effect{
+			{"around c11: fails", `tool.end        0   c11 error "the middleware failed" error`},
+			{"around c11: panics", "tool.end        0   c11 panic"},
+			{"around c11: ends the goroutine", "tool.end        0   c11 panic"},
+			{"around c11: answers", `tool.end        0   c11 not_run "the middleware's result"`},
+			{"around c11: runs the tool twice", "twice for one call"},
+			{"around c11: changes the arguments", `tool.arguments  0   c11 {"changed":true} edit`},
+			{"around c11: changes the arguments into a list", "the call was not run"},
+			{"around c11: fails after the tool", `tool.end        0   c11 error "the middleware failed" error`},
+			{"around c11: panics after the tool", "tool.end        0   c11 panic"},
+			{"around c11: changes the result into an error", `tool.end        0   c11 error "fine" error`},
+			{"around c11: answers; next answer 2: c12", `tool.end        0   c12 ok`},
+		}},
+		{"after a step", []effect{
+			{"after step 1: stops the run", "decision        0   stop: middleware by=explored"},
+			{"after step 1: stops the run with an error", "the middleware failed"},
+			{"after step 1: forces the final answer", "decision        0   force_final: middleware by=explored"},
+			{"after step 1: calls the model", "model.request   0/summary"},
+		}},
+		{"at the end", []effect{
+			{"at the end: fails", "the middleware failed"},
+			{"at the end: changes the result", "run.end         r1  end_turn"},
+		}},
+	} {
+		for _, e := range tt.effects {
+			e.choices = "middleware: acts " + tt.hook + "; middleware " + e.choices
+			e.check(t, p)
+		}
+	}
+}
+
 // TestExploreRetries: with two faults, each failure of a model call is followed by each failure of its retry.
 func TestExploreRetries(t *testing.T) {
 	start, digests := programs(t, parallelScript(0, 0), func(c *loop.Config) { c.Retry.Max = 1 })
