@@ -174,23 +174,6 @@ func (w *World) await(ctx context.Context, at, name string, faults []string) (ch
 	return chosen, late, err
 }
 
-// Decide waits for the decision of a person, which is one of the options. Its order among the answers is a choice. err is
-// the cause of ctx if that ends before.
-func (w *World) Decide(ctx context.Context, at, name string, options []string) (chosen int, err error) {
-	chosen = w.model.Clock.chooser.Fault(at, name, options)
-	return chosen, w.Wait(ctx, at+" "+name)
-}
-
-// Wait waits for an answer with this name. Its order among the answers is a choice. It returns the cause of ctx if that
-// ends before.
-func (w *World) Wait(ctx context.Context, name string) error {
-	late, err := w.model.Clock.answer(ctx, name)
-	if late {
-		return nil
-	}
-	return err
-}
-
 // Hang waits until ctx ends.
 func (w *World) Hang(ctx context.Context) error { return w.until(ctx) }
 

@@ -127,7 +127,7 @@ func (p *point) same(q *point) bool {
 	return p.kind == q.kind && p.at == q.at && p.name == q.name && p.n == q.n
 }
 
-func (p *point) label() string { return strings.TrimSuffix(p.at+" "+p.name, " ") }
+func (p *point) label() string { return strings.TrimSpace(p.at + " " + p.name) }
 
 // numbered returns a label with the number of its occurrence.
 func numbered(label string, n int) string {

@@ -118,7 +118,7 @@ func (m *actor) callModel(ctx context.Context, s *loop.StepInfo) error {
 func (m *actor) wrapModel(next loop.ModelFunc) loop.ModelFunc {
 	return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 		action, err := m.act(stepName("around the model call of", call.Step), "answers", "answers with a call", "returns nothing", "fails after the call",
-			"panics after the call", "calls the model twice", "changes the text", "repeats the parts", "sends other messages")
+			"panics after the call", "calls the model twice", "changes the text", "repeats the first part", "sends other messages")
 		switch action {
 		case "":
 		case "answers":
@@ -151,9 +151,9 @@ func (m *actor) wrapModel(next loop.ModelFunc) loop.ModelFunc {
 			changed := *response
 			changed.Parts = slices.Concat([]llm.Part{llm.Text{Text: "By the middleware: "}}, response.Parts)
 			return &changed, nil
-		case action == "repeats the parts" && err == nil:
+		case action == "repeats the first part" && err == nil:
 			changed := *response
-			changed.Parts = slices.Concat(response.Parts, response.Parts)
+			changed.Parts = slices.Concat(response.Parts[:min(1, len(response.Parts))], response.Parts)
 			return &changed, nil
 		}
 		return response, err
@@ -204,7 +204,7 @@ func (m *actor) wrapTool(next loop.ToolFunc) loop.ToolFunc {
 		action, err := m.act("around "+call.ID, "answers", "runs the tool twice", "changes the arguments", "changes the arguments into a list",
 			"fails after the tool", "panics after the tool", "changes the result into an error")
 		if action == "answers" || action == "changes the arguments into a list" { // a call that does not run ends in any order, too
-			if err := m.x.world.Wait(ctx, "middleware around "+call.ID); err != nil {
+			if _, late, err := m.x.world.Await(ctx, "", "middleware around "+call.ID, []string{""}); err != nil && !late {
 				return loop.Output{}, err
 			}
 		}

@@ -423,7 +423,7 @@ func TestExploreMiddleware(t *testing.T) {
 			{"around the model call of step 1: panics after the call", "the middleware panicked"},
 			{"around the model call of step 1: calls the model twice", "model.request   0/repair"},
 			{"around the model call of step 1: changes the text", "By the middleware: "},
-			{"around the model call of step 1: repeats the parts", "tool.start      0   loop_call_2"},
+			{"around the model call of step 1: repeats the first part", "tool.start      0   loop_call_1"},
 			{"around the model call of step 1: sends other messages", `+user "Begin again."`},
 		}},
 		{"after a response", []effect{
