@@ -71,7 +71,7 @@ func TestDeclaredOptions(t *testing.T) {
 		{loop.Config{
 			Preset: "p", ResponseMode: llm.NonStreaming, CheckLimitBeforeStep: true, OnStepLimit: loop.StepLimitForceFinal, ResetByAbsence: true, TokenBudget: 9,
 			Deadline: 1500e6, DeadlineReturns: true, ToolTimeout: 1e9, Grace: 2e9, Retry: loop.Retry{Max: 2}, OneMessagePerResult: true,
-			BadArguments: loop.BadArgumentsEmpty, DuplicateStep: loop.DuplicateSkip, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
+			BadArguments: loop.BadArgumentsEmpty, DuplicateStep: loop.DuplicateSkip, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Tools: []loop.Tool{echo("a")},
 		}, "preset=p delivery=buffered max_steps=16 cap_at=top on_cap=force_final concurrency=5 same_tool_error_stop=3 reset=absence token_budget=9 " +
 			"deadline=1.5s deadline_mode=return tool_timeout=1s grace=2s retry_max=2 tool_message=one_per_call bad_args=empty_object duplicate_round=skip tool_choice=required"},
 		{loop.Config{AppendAfterHooks: true, BadArguments: loop.BadArgumentsPass, BreakOnUnknownTool: true, ClientCalls: loop.ClientRest, OmitErrorFlag: true, DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: 2},
