@@ -28,6 +28,10 @@ type World struct {
 	*fake.World
 	*rendered
 
+	// Stall, if not nil, is the time for which a response stalls, after which its connection ends. It is for programs
+	// in real time: no response asks to wait before a retry.
+	Stall func(ctx context.Context)
+
 	cfg   Config
 	model *fake.Model
 }
@@ -66,7 +70,7 @@ func withoutExpectations(list []fake.Response) []fake.Response {
 
 // Copy returns a world for runs that are concurrent with those of w. Both send the same responses.
 func (w *World) Copy() *World {
-	return &World{World: fake.NewWorld(w.cfg.Script), rendered: w.rendered, cfg: w.cfg, model: w.model}
+	return &World{World: fake.NewWorld(w.cfg.Script), rendered: w.rendered, Stall: w.Stall, cfg: w.cfg, model: w.model}
 }
 
 // Begin returns the server of the next run.
@@ -169,6 +173,9 @@ func (w *World) newOptions(p *reply.Response) *options {
 		if r.Status == 501 { // the protocol cannot encode it
 			return
 		}
+		if w.Stall != nil && len(o.list) > 0 && (r.Header.Get("Retry-After") != "" || r.Header.Get("Retry-After-Ms") != "") {
+			return
+		}
 		a := newAnswer(r)
 		if h := a.hash(); seen[h] && !c.paused {
 			return
@@ -251,6 +258,9 @@ func (o *option) answer(p *reply.Response) *answer {
 	a.cut(o.paused)
 	return a
 }
+
+// soon is the header of an error in real time: SDKs that read it do not wait for long before they retry.
+const soon = "Retry-After-Ms"
 
 func endingEffect(ending string) effect {
 	switch ending {

@@ -231,6 +231,9 @@ func (x *exchange) send(ctx context.Context, a *exploredAnswer) {
 		panic(http.ErrAbortHandler)
 	}
 	maps.Copy(x.w.Header(), a.Header)
+	if a.Status >= http.StatusBadRequest && x.server.explored.world.Stall != nil {
+		x.w.Header().Set(soon, "1")
+	}
 	x.w.WriteHeader(a.Status)
 	flush := http.NewResponseController(x.w)
 	begin := 0
@@ -266,6 +269,10 @@ func (r *exploredRun) hang(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.free, cancel)()
+	if r.world.Stall != nil {
+		r.world.Stall(ctx)
+		return
+	}
 	_ = r.world.Hang(ctx) // its error is that of ctx
 }
 
@@ -306,6 +313,8 @@ type RunEnd struct {
 	Failed string
 	// Canceled is true if the run was canceled, and MayFail if it may fail for a reason that the server does not know.
 	Canceled, MayFail bool
+	// Unknown is true if it is unknown whether the run failed.
+	Unknown bool
 	// FailedTool is true if a tool failed.
 	FailedTool bool
 }
@@ -339,7 +348,7 @@ func (s *Server) Violations(end RunEnd) (list []check.Violation) {
 	case end.Failed != "" && !mayEnd:
 		add("INV-11", "the run fails%s: %s", fault, end.Failed)
 	case end.Failed != "":
-	case n > 0 && delivered[n-1].effect == failsCall && delivered[n-1].response == nil:
+	case n > 0 && !end.Unknown && delivered[n-1].effect == failsCall && delivered[n-1].response == nil:
 		add("INV-11", "the run ends without an error, and model call %s failed (it %s)", delivered[n-1].name, cmp.Or(delivered[n-1].fault, "has an error in the script"))
 	case !mayEnd && !s.cfg.AllowUnused && len(report.Unused) > 0 && len(list) == 0:
 		add("INV-11", "the run ends early: %s", strings.Join(report.Unused, " "))

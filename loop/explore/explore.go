@@ -69,6 +69,9 @@ type Bounds struct {
 	Preemptions int
 	// Runs, if not 0, is the highest number of runs.
 	Runs int
+	// Repeat is the number of times that a failure is repeated, for a program that may not be a function of its choices. 0 means
+	// once.
+	Repeat int
 }
 
 // Result is the result of an exploration.
@@ -104,6 +107,9 @@ type Failure struct {
 	Choices []Choice
 	Found   []Choice // before shrinking
 	Shrunk  int      // runs of shrinking
+	// Shown is how many of Repeated runs with the Choices violate the invariant. If not all do, the choices found are not
+	// shrunk. Both are 0 unless Bounds.Repeat is set.
+	Shown, Repeated int
 	// Minimal is true if the run does not violate the invariant without any one of the Choices.
 	Minimal bool
 	Text    string
@@ -367,7 +373,7 @@ func (r *Result) addFailures(program Program, failures map[string]*found) {
 		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.violation.Invariant, b.violation.Invariant))
 	})
 	for _, f := range list {
-		out, unstable := explain(program, f)
+		out, unstable := explain(program, f, r.Bounds.Repeat)
 		if unstable != "" {
 			r.Unstable = append(r.Unstable, unstable)
 			continue

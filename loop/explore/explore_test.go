@@ -256,3 +256,28 @@ func TestParseChoice(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeat: a failure that not each run with its choices shows is reported with the number of those that do.
+func TestRepeat(t *testing.T) {
+	for _, tt := range []struct{ nth, shown int }{{1, 6}, {2, 3}} {
+		n := 0
+		r := explore.Exhaust(func() explore.Program {
+			return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+				o := explore.Outcome{Text: func() string { return "the run\n" }}
+				if c.Order("next", "", []string{"a", "b"}) == 1 {
+					if n++; (n-1)%tt.nth == 0 {
+						o.Violations = []check.Violation{{Invariant: "INV-01"}}
+					}
+				}
+				return o
+			})
+		}, explore.Bounds{Repeat: 6})
+		if len(r.Failures) != 1 {
+			t.Fatalf("got %d failures, want 1: %s", len(r.Failures), r.Summary())
+		}
+		f := r.Failures[0]
+		if f.Shown != tt.shown || f.Repeated != 6 || f.Text == "" || strings.Contains(f.Error(), "unstable: 3 of 6 runs") != (tt.nth == 2) {
+			t.Errorf("%d of %d runs, want %d of 6: %s", f.Shown, f.Repeated, tt.shown, f)
+		}
+	}
+}

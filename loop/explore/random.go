@@ -177,7 +177,7 @@ func Draw(program Program, data []byte, b Bounds) (Outcome, []Choice) {
 // Explain reduces the choices of a run that violates an invariant, as an exploration does. The error is not nil if the
 // run does not violate it again.
 func Explain(program Program, v check.Violation, list []Choice) (*Failure, error) {
-	f, unstable := explain(program, &found{violation: v, choices: list, run: 1, count: 1})
+	f, unstable := explain(program, &found{violation: v, choices: list, run: 1, count: 1}, 0)
 	if unstable != "" {
 		return nil, errors.New(unstable)
 	}

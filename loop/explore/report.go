@@ -48,9 +48,12 @@ func (f *Failure) Error() string {
 			b.WriteString("  " + c.String() + "\n")
 		}
 	}
-	if f.Flipped != nil {
+	switch {
+	case f.Shown < f.Repeated:
+		fmt.Fprintf(&b, "unstable: %d of %s with these choices showed it; the last one that did:\n%s", f.Shown, count(f.Repeated, "run"), f.Text)
+	case f.Flipped != nil:
 		fmt.Fprintf(&b, "without %q the run passes; the failing run (-) and the passing one (+):\n%s", f.Flipped, f.Diff())
-	} else {
+	default:
 		b.WriteString(f.Text)
 	}
 	return b.String()

@@ -22,6 +22,8 @@ type shrinker struct {
 	runs      int
 	list      []Choice
 	options   map[string][]string
+	outcome   Outcome // of the last run that violated the invariant
+	text      string  // of the last such run of repeat
 }
 
 // fails makes a run, and keeps its choices if it violates the invariant. They are those that the run had: others
@@ -34,7 +36,7 @@ func (s *shrinker) fails(list []Choice) bool {
 	if !slices.ContainsFunc(o.Violations, func(v check.Violation) bool { return v.Invariant == s.invariant }) {
 		return false
 	}
-	s.list, s.options = taken(c.points), c.options
+	s.list, s.options, s.outcome = taken(c.points), c.options, o
 	return true
 }
 
@@ -104,17 +106,38 @@ func (s *shrinker) lower() {
 	}
 }
 
-// explain shrinks a failing run and finds its passing neighbor. unstable is not empty if the choices of the run
-// do not give it again.
-func explain(program Program, f *found) (out *Failure, unstable string) {
+// explain shrinks a failing run and finds its passing neighbor. It repeats the run repeat times. unstable is not empty if
+// the choices of the run do not give it again.
+func explain(program Program, f *found, repeat int) (out *Failure, unstable string) {
 	s := &shrinker{program: program, invariant: f.violation.Invariant}
-	if !s.fails(f.choices) {
+	out = &Failure{Violation: f.violation, Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices, Repeated: repeat}
+	shown := s.repeat(f.choices, max(1, repeat))
+	switch {
+	case shown == 0 && repeat > 1:
+		return nil, fmt.Sprintf("%s was violated with [%s], and %d runs with the same choices do not violate it: %s", f.violation.Invariant, labels(f.choices), repeat, f.violation.Message)
+	case shown == 0:
 		return nil, fmt.Sprintf("%s was violated with [%s], and the same choices do not violate it again", f.violation.Invariant, labels(f.choices))
+	case shown < repeat:
+		out.Shown, out.Choices, out.Shrunk, out.Text = shown, f.choices, s.runs, s.text
+		return out, ""
 	}
-	out = &Failure{Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices}
 	out.Minimal = s.shrink()
 	out.describe(s)
+	if repeat > 0 {
+		out.Shown = s.repeat(out.Choices, repeat)
+	}
 	return out, ""
+}
+
+// repeat makes n runs with these choices, and returns how many violate the invariant.
+func (s *shrinker) repeat(list []Choice, n int) (shown int) {
+	for range n {
+		if s.fails(list) {
+			shown++
+			s.text = textOf(s.outcome)
+		}
+	}
+	return shown
 }
 
 // describe repeats the run with the choices of a shrinker, and describes it and its passing neighbor.
