@@ -545,7 +545,7 @@ var table = []packageRule{
 	},
 	{
 		name: "cmd/looptape/internal/cli", does: "what commands share: arguments, flags, files, tables, exit status",
-		packages: []string{"internal/atomicfile", "internal/visible", "cassettes/...", "loop/scenario", "trace/importer", "cmd/looptape/internal/cli/clitest"},
+		packages: []string{"internal/atomicfile", "internal/visible", "cassettes/...", "loop/scenario", "trace/check", "trace/importer", "cmd/looptape/internal/cli/clitest"},
 		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", tableWriter},
 	},
 	{
@@ -567,6 +567,11 @@ var table = []packageRule{
 		large:    "The commands share the sets of runs, their flags and their graders.",
 		packages: []string{all},
 		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
+	},
+	{
+		name: "cmd/looptape/internal/program", does: "runs of a user's program with chosen HTTP responses",
+		not:      "flags, output",
+		packages: []string{"internal/child", "llm", "trace/check", "fake", "fake/wire", "loop", "loop/explore"},
 	},
 	{
 		name: "cmd/looptape/internal/runs", does: "run, check, trace, scenario, explore",

@@ -123,6 +123,18 @@ func (p *Process) Exchange(ctx context.Context, input []byte) ([]byte, error) {
 	return text, nil
 }
 
+// Next returns another line that the program writes. If ctx ends, it returns the cause. After an error the caller must kill
+// the program.
+func (p *Process) Next(ctx context.Context) ([]byte, error) {
+	text, err := p.next(ctx)
+	if errors.Is(err, io.EOF) {
+		if err = p.wait(ctx); err == nil {
+			err = errors.New("the program ended")
+		}
+	}
+	return text, err
+}
+
 // next returns the next line, or io.EOF. It does not wait for child processes after the program
 // has ended.
 func (p *Process) next(ctx context.Context) ([]byte, error) {

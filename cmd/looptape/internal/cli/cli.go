@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/internal/visible"
+	"github.com/looptape/looptape/trace/check"
 )
 
 // World is everything outside the process that the commands use.
@@ -145,6 +146,29 @@ func WithKeys(environ []string, key string) []string {
 		}
 	}
 	return out
+}
+
+// LocalEnv returns an environment with more variables, for a program that calls a server on this machine without a proxy.
+func LocalEnv(w *World, environ, more []string) []string {
+	environ = slices.Concat(environ, more)
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		environ = append(environ, name+"="+strings.TrimPrefix(w.Getenv(name)+",127.0.0.1,localhost", ","))
+	}
+	return environ
+}
+
+// Suppressed parses the values of --suppress as invariants with their reasons.
+func Suppressed(values []string) (map[string]string, error) {
+	reasons := map[string]string{}
+	for _, s := range values {
+		id, why, ok := strings.Cut(s, "=")
+		known := slices.ContainsFunc(check.Catalog(), func(i check.Info) bool { return i.ID == id })
+		if !ok || why == "" || !known {
+			return nil, fmt.Errorf("--suppress %q: want an invariant (INV-01 to INV-27) and a reason, such as INV-05=compaction", s)
+		}
+		reasons[id] = why
+	}
+	return reasons, nil
 }
 
 // ShellLine returns a command, quoted for a shell.

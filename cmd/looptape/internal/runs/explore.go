@@ -16,7 +16,7 @@ import (
 // NewExplore returns the command explore.
 func NewExplore(w *cli.World) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "explore SCENARIO…",
+		Use:   "explore SCENARIO… [-- CMD ARG…]",
 		Short: "Run a scenario in every order and with every fault",
 		Long: `explore runs a scenario again and again, each time with other choices: in which
 order the answers of models and tools come, whether and how a model call or a
@@ -35,14 +35,23 @@ each order of answers. Orders that no event distinguishes are run once. With
 --choice repeats a run: it takes the given choices, and no other fault, and
 prints the events of the run.
 
+With a program after --, explore runs the program instead of the loop of
+looptape, with the server of looptape serve and its environment variables. The
+choices are its responses: their order, errors, quirks, interrupted and stalled
+connections, and pauses. The program is started again for each run, or with
+--keep once: then it reads a line "run N" for each run from its standard input
+and writes a line "done", or "done STATUS", when the run has ended. A failure is
+repeated --repeat times, and reported as unstable if not all of these runs show
+it. GOMAXPROCS is the number of programs that run concurrently.
+
 --write writes two files for each failure to a folder: a scenario that is as
 small as the failure permits, and a Go test that repeats the failure with it.
 
 Exit status: 0 if no run violates an invariant, 1 if one does or if a run
-differs when it is repeated, 2 if a file cannot be read or not all runs were
-made.`,
+differs when it is repeated, 2 if a file cannot be read, if the program cannot
+be started or makes no request, or if not all runs were made.`,
 		Example: "  looptape explore weather.yaml\n  looptape explore --faults 2 --runs 100000 weather.yaml\n  looptape explore --seed 7 --faults 3 --runs 20000 weather.yaml\n" +
-			"  looptape explore --choice 'tool call c1: panics' weather.yaml",
+			"  looptape explore --choice 'tool call c1: panics' weather.yaml\n  looptape explore weather.yaml -- python3 agent.py",
 		Args: cli.NeedFiles,
 	}
 	x := explorer{w: w}
@@ -55,9 +64,16 @@ made.`,
 	f.IntVar(&x.only, "run", 0, "with --seed: make only run `n`")
 	f.StringArrayVar(&x.choices, "choice", nil, "repeat the run with this `choice`, as a report prints it; can be repeated")
 	f.StringVar(&x.folder, "write", "", "write a smaller scenario and a Go test of each failure to this `folder`")
+	x.program.add(c)
 	x.format = cli.FormatFlag(c, "text", "json")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		x.random, x.c = f.Changed("seed"), c
+		if n := c.ArgsLenAtDash(); n >= 0 {
+			args, x.program.args = args[:n], args[n:]
+		}
+		if err := x.program.validate(&x, f.Changed, len(args)); err != nil {
+			return err
+		}
 		if err := x.validate(f.Changed); err != nil {
 			return err
 		}
@@ -86,6 +102,7 @@ type explorer struct {
 	choices []string
 	folder  string
 	format  *string
+	program programFlags
 
 	adjust func(*loop.Config) // of a test
 }
@@ -150,7 +167,11 @@ type exploredFailure struct {
 	Command string   `json:"command"`           // repeats the run
 	Trace   string   `json:"trace"`
 	Passing string   `json:"passing,omitempty"`
-	Files   []string `json:"files,omitempty"` // that --write wrote
+	// Shown is how many of Repeated runs with the choices show the failure of a program.
+	Shown    int `json:"shown,omitempty"`
+	Repeated int `json:"repeated,omitempty"`
+
+	Files []string `json:"files,omitempty"` // that --write wrote
 }
 
 var exploreJSON = cli.NewJSON[explored]("explore", 1, "explore --format json, one object for each scenario")
@@ -170,7 +191,15 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	if err != nil {
 		return fail(err)
 	}
-	start, err := scenario.Program(f.Script, x.adjust)
+	var start func() explore.Program
+	failed := func() error { return nil }
+	if len(x.program.args) > 0 {
+		ctx, stop := x.w.Interrupted(x.c.Context())
+		defer stop()
+		start, failed, err = x.startProgram(ctx, name, f.Script)
+	} else {
+		start, err = scenario.Program(f.Script, x.adjust)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -185,7 +214,10 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	} else {
 		r = explore.Exhaust(start, x.bounds)
 	}
-	out.take(r)
+	if err := failed(); err != nil {
+		return fail(err)
+	}
+	out.take(r, x.program.command(name))
 	if x.folder != "" {
 		for i, failure := range r.Failures {
 			if out.Failures[i].Files, err = x.write(name, f.Script, failure); err != nil {
@@ -201,13 +233,14 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	return !out.OK, !x.random && !r.Complete
 }
 
-func (o *explored) take(r *explore.Result) {
+// take takes a result. command is the end of the commands that repeat runs.
+func (o *explored) take(r *explore.Result, command string) {
 	o.Complete, o.Runs, o.Different, o.Orders, o.Set, o.Unstable = r.Complete, r.Runs, r.Traces, r.Orders, r.Hash, r.Unstable
 	for _, f := range r.Failures {
 		e := exploredFailure{
 			violation: violation{Invariant: f.Invariant, Level: "error", Run: f.Violation.Run, Event: f.Event, Message: f.Message},
 			Hint:      f.Hint, Found: f.Run, Count: f.Count, Minimal: f.Minimal, Trace: f.Text, Passing: f.Neighbor, Choices: choiceTexts(f.Choices),
-			Command: repeatCommand(o.File, f.Choices),
+			Command: repeatCommand(command, f.Choices), Shown: f.Shown, Repeated: f.Repeated,
 		}
 		if f.Flipped != nil {
 			e.Without = f.Flipped.String()
@@ -253,8 +286,8 @@ func (x *explorer) print(out *explored, r *explore.Result) {
 	}
 }
 
-// repeatCommand is the command that repeats a run.
-func repeatCommand(file string, list []explore.Choice) string {
+// repeatCommand is the command that repeats a run. scenario is its end, from the name of the scenario on.
+func repeatCommand(scenario string, list []explore.Choice) string {
 	var b strings.Builder
 	b.WriteString("looptape explore")
 	for _, c := range list {
@@ -263,7 +296,7 @@ func repeatCommand(file string, list []explore.Choice) string {
 	if len(list) == 0 {
 		b.WriteString(" --faults 0 --runs 1")
 	}
-	return b.String() + " " + quoted(file)
+	return b.String() + " " + scenario
 }
 
 // quoted quotes an argument for a shell, if it needs that.

@@ -47,7 +47,7 @@ func (x *explorer) write(name string, script *fake.Script, f *explore.Failure) (
 	}
 	base := baseName(name) + "-" + strings.ToLower(f.Invariant)
 	yamlName := base + ".yaml"
-	comment := fmt.Sprintf("# %s\n# %s\n", oneLine(f.Violation.String()), oneLine(repeatCommand(yamlName, f.Choices)))
+	comment := fmt.Sprintf("# %s\n# %s\n", oneLine(f.Violation.String()), oneLine(repeatCommand(quoted(yamlName), f.Choices)))
 	source, err := testSource(base, yamlName, f)
 	if err != nil {
 		return nil, err

@@ -202,10 +202,7 @@ func run(ctx context.Context, w *cli.World, p program, env []string) error {
 	if !p.keys {
 		c.Env = cli.WithKeys(c.Env, cli.AnyKey)
 	}
-	c.Env = append(c.Env, env...)
-	for _, name := range []string{"NO_PROXY", "no_proxy"} {
-		c.Env = append(c.Env, name+"="+strings.TrimPrefix(w.Getenv(name)+",127.0.0.1,localhost", ","))
-	}
+	c.Env = cli.LocalEnv(w, c.Env, env)
 	child.Mark(c)
 	defer child.KillMarked(c)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }

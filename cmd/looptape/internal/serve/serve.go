@@ -18,7 +18,6 @@ import (
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/trace/check"
 )
 
 // New returns the command serve.
@@ -226,7 +225,7 @@ func (v *server) config(name string) (*wire.Config, error) {
 	}
 	cfg := &wire.Config{
 		Script: f.Script, Key: v.key, Models: v.models, AllowUnused: v.allowUnused,
-		Wait: loop.SystemClock{}.Sleep, Delays: v.delays, Suppress: map[string]string{},
+		Wait: loop.SystemClock{}.Sleep, Delays: v.delays,
 	}
 	cfg.Token, cfg.AllowOrigins = v.access()
 	cfg.MaxBody = int64(v.maxBody) << 20
@@ -240,13 +239,8 @@ func (v *server) config(name string) (*wire.Config, error) {
 		}
 		cfg.Quirks = append(cfg.Quirks, q)
 	}
-	for _, s := range v.suppress {
-		id, why, ok := strings.Cut(s, "=")
-		known := slices.ContainsFunc(check.Catalog(), func(i check.Info) bool { return i.ID == id })
-		if !ok || why == "" || !known {
-			return nil, fmt.Errorf("--suppress %q: want an invariant (INV-01 to INV-27) and a reason, such as INV-05=compaction", s)
-		}
-		cfg.Suppress[id] = why
+	if cfg.Suppress, err = cli.Suppressed(v.suppress); err != nil {
+		return nil, err
 	}
 	return cfg, nil
 }

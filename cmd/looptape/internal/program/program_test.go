@@ -1,0 +1,332 @@
+package program_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/program"
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// mode is the variable that makes the test binary a program to explore.
+const mode = "LOOPTAPE_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(mode); how != "" {
+		os.Exit(runProgram(how, os.Stdin, os.Stdout))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// runProgram is a program with an agent. how has words: keep, and the faults of the agent.
+func runProgram(how string, stdin io.Reader, stdout io.Writer) (status int) {
+	a := &agent{how: strings.Fields(how), url: os.Getenv("OPENAI_BASE_URL")}
+	if !a.has("keep") {
+		return a.status()
+	}
+	in := bufio.NewScanner(stdin)
+	for in.Scan() {
+		a.runs++
+		end := strings.TrimSuffix(fmt.Sprintf("done %d", a.status()), " 0")
+		_, _ = fmt.Fprintf(stdout, "output of the agent\n%s\n", end)
+	}
+	return 0
+}
+
+// agent is an agent without an SDK.
+type agent struct {
+	how []string
+	url string
+
+	runs  int
+	flaky bool // the run drops a result
+}
+
+func (a *agent) has(word string) bool { return slices.Contains(a.how, word) }
+
+func (a *agent) status() int {
+	switch {
+	case a.has("silent"):
+		return 0
+	case a.has("hangs"):
+		select {}
+	case a.has("exits") && a.runs == 5:
+		os.Exit(4)
+	case a.has("flaky"):
+		a.flaky = a.runs%2 == 1
+	}
+	run := a.run
+	if a.has("loop") {
+		run = a.loop
+	}
+	if err := run("go"); err != nil && !a.has("careless") {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		return 3
+	}
+	return 0
+}
+
+// loop runs the loop of looptape.
+func (a *agent) loop(prompt string) error {
+	tool, err := loop.RawTool("weather", "", nil, func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("rain"), nil })
+	if err != nil {
+		return err
+	}
+	model := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: a.url, Authorize: openai.Key("any-key")}
+	l, err := loop.New(model, &loop.Config{Model: "some-model", Tools: []loop.Tool{tool}})
+	if err != nil {
+		return err
+	}
+	_, err = l.Run(context.Background(), loop.Prompt(prompt))
+	return err
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+	Calls   []call `json:"tool_calls,omitempty"`
+	CallID  string `json:"tool_call_id,omitempty"`
+}
+
+type call struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+func (a *agent) run(prompt string) error { return a.conversation("some-model", prompt) }
+
+func (a *agent) conversation(model, prompt string) error {
+	messages := []message{{Role: "user", Content: prompt}}
+	for {
+		m, err := a.ask(model, messages)
+		if err != nil {
+			return err
+		}
+		if len(m.Calls) == 0 {
+			return nil
+		}
+		messages = append(messages, *m)
+		results := make([]message, len(m.Calls))
+		var tools sync.WaitGroup
+		for i, c := range m.Calls {
+			results[i] = message{Role: "tool", CallID: c.ID, Content: "rain"}
+			if c.Function.Name == "agent" {
+				tools.Go(func() {
+					if err := a.conversation("sub", "sub-agent "+c.Function.Arguments); err != nil {
+						results[i].Content = err.Error()
+					}
+				})
+			}
+		}
+		tools.Wait()
+		if a.has("drops") || a.flaky {
+			results = results[1:]
+		}
+		messages = append(messages, results...)
+	}
+}
+
+func (a *agent) ask(model string, messages []message) (*message, error) {
+	body, err := json.Marshal(map[string]any{"model": model, "messages": messages})
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequest(http.MethodPost, a.url+"/chat/completions", bytes.NewReader(body)) //nolint:noctx // a simple program
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer any-key")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	var c struct {
+		Choices []struct {
+			Message *message `json:"message"`
+			Finish  string   `json:"finish_reason"`
+		} `json:"choices"`
+	}
+	if err := json.Unmarshal(text, &c); err != nil || len(c.Choices) == 0 || c.Choices[0].Message == nil || c.Choices[0].Finish == "error" {
+		return nil, errors.Join(fmt.Errorf("status %d", response.StatusCode), err)
+	}
+	m := c.Choices[0].Message
+	m.Role = "assistant"
+	used := map[string]bool{}
+	for _, earlier := range messages {
+		for _, c := range earlier.Calls {
+			used[c.ID] = true
+		}
+	}
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		if c.Type = "function"; c.ID == "" || used[c.ID] {
+			c.ID = fmt.Sprintf("own_%d_%d", len(messages), i)
+		}
+		if used[c.ID] = true; c.Function.Name == "" {
+			c.Function.Name = "unnamed"
+		}
+	}
+	return m, nil
+}
+
+// script has steps of two calls of a tool.
+func script(tool string, steps int) *fake.Script {
+	var list []fake.Response
+	for i := range steps {
+		var calls []fake.Call
+		for j := range 2 {
+			calls = append(calls, fake.Call{ID: fmt.Sprintf("c%d%d", i, j), Name: tool, Arguments: fmt.Sprintf(`{"n":%d}`, j)})
+		}
+		list = append(list, fake.Response{Calls: calls})
+	}
+	return &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: append(list, fake.Response{Text: "done"})}}, Input: []llm.Message{llm.User("go")}}
+}
+
+func config(s *fake.Script, how string) program.Config {
+	return program.Config{
+		Wire: wire.Config{Script: s, Token: "token"}, Args: []string{os.Args[0]}, Keep: strings.Contains(how, "keep"),
+		Timeout: 10 * time.Second, Stall: 20 * time.Millisecond, Settle: 20 * time.Millisecond, Log: log.New(io.Discard, "", 0),
+		Env: func(url string) []string { return []string{"OPENAI_BASE_URL=" + url + "/openai/v1", mode + "=" + how} },
+	}
+}
+
+// explored explores the agent with one fault at most.
+func explored(t testing.TB, cfg program.Config, b explore.Bounds) *explore.Result {
+	t.Helper()
+	e, err := program.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Repeat = 3
+	r := explore.Exhaust(e.Program, b)
+	if err := e.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func failures(r *explore.Result) (list []string) {
+	for _, f := range r.Failures {
+		list = append(list, fmt.Sprintf("%s %v %d/%d", f.Invariant, f.Choices, f.Shown, f.Repeated))
+	}
+	return append(list, r.Unstable...)
+}
+
+// TestKeep explores a correct program that is started once.
+func TestKeep(t *testing.T) {
+	r := explored(t, config(script("weather", 1), "keep loop"), explore.Bounds{Faults: 1})
+	if got := failures(r); len(got) > 0 || !r.Complete || r.Runs < 100 || r.Orders != 1 {
+		t.Errorf("%q: %s; want all runs, without a failure", got, r.Summary())
+	}
+}
+
+// TestFails explores faulty programs.
+func TestFails(t *testing.T) {
+	for _, tt := range []struct{ how, want string }{
+		{"keep drops", "INV-01 [] 3/3"},
+		{"drops", "INV-01 [] 3/3"},
+		{"keep careless", "INV-11 [model call 2: fails before the first event with status 400] 3/3"},
+		{"keep hangs", "the program made no request"},
+		{"keep silent", "the program made no request"},
+		{"silent", "the program made no request"},
+		{"keep exits", "INV-11 "},
+	} {
+		t.Run(tt.how, func(t *testing.T) {
+			cfg := config(script("weather", 1), tt.how)
+			if strings.Contains(tt.how, "hangs") {
+				cfg.Timeout = 200 * time.Millisecond
+			}
+			e, err := program.New(t.Context(), cfg)
+			if err != nil {
+				if !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("got the error %v, want %s", err, tt.want)
+				}
+				return
+			}
+			got := failures(explore.Exhaust(e.Program, explore.Bounds{Faults: 1, Runs: 30, Repeat: 3}))
+			if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, tt.want) }) {
+				t.Errorf("got %q, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestUnstable: a program that fails in some runs with the same choices is reported with their number.
+func TestUnstable(t *testing.T) {
+	r := explored(t, config(script("weather", 1), "keep flaky"), explore.Bounds{})
+	got := failures(r)
+	if got[0] != "INV-01 [] 2/3" || !strings.Contains(r.Failures[0].Error(), "unstable: 2 of 3 runs with these choices showed it") ||
+		len(got) < 2 || !strings.Contains(got[1], "the same choices gave two runs") {
+		t.Errorf("got %q, want INV-01 in 2 of 3 runs, and that runs differ", got)
+	}
+}
+
+// TestParallel explores a program whose sub-agents have a conversation each: their responses come in each order.
+func TestParallel(t *testing.T) {
+	s := script("agent", 1)
+	s.Models[0].Responses[0].Calls[0].Arguments, s.Models[0].Responses[0].Calls[1].Arguments = `{"n":"a"}`, `{"n":"b"}`
+	s.Models = append(s.Models, fake.ModelScript{Name: "sub", Responses: []fake.Response{{Text: "rain"}}})
+	r := explored(t, config(s, "keep sub"), explore.Bounds{})
+	if got := failures(r); len(got) > 0 || !r.Complete || r.Orders != 2 {
+		t.Errorf("%q: %s; want the 2 orders of the sub-agents", got, r.Summary())
+	}
+}
+
+// TestStartError returns the error of a program that cannot be started.
+func TestStartError(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		cfg := config(script("weather", 1), "")
+		cfg.Args, cfg.Keep = []string{"/no/such/program"}, keep
+		if _, err := program.New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the program cannot be started: ") {
+			t.Errorf("got %v, want that the program cannot be started", err)
+		}
+	}
+}
+
+func BenchmarkKeep(b *testing.B) {
+	s := script("weather", 3)
+	for i := range 3 {
+		list := s.Models[0].Responses[i].Calls
+		for j := range 2 {
+			list = append(list, fake.Call{ID: fmt.Sprintf("d%d%d", i, j), Name: "weather", Arguments: "{}"})
+		}
+		s.Models[0].Responses[i].Calls = list
+	}
+	b.ReportAllocs()
+	r := explored(b, config(s, "keep loop"), explore.Bounds{Faults: 2, Runs: b.N})
+	if len(r.Failures)+len(r.Unstable) > 0 || r.Runs != b.N {
+		b.Errorf("%q: %s", failures(r), r.Summary())
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+}

@@ -1,0 +1,318 @@
+package program
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// modelCall is the kind of answers that a request waits for.
+const modelCall = "model call"
+
+// start is the key of a run before its first request.
+const start = "start"
+
+// run is one run of a program.
+type run struct {
+	*process
+
+	c       *explore.Choices
+	server  *wire.Server
+	changed <-chan struct{} // has a value after a request has come
+	text    []string        // what happened, in order
+
+	// What enough depends on.
+	key  string // what was delivered last, and what was open then
+	base int    // open requests after that
+	sent int    // responses before that
+
+	mu   sync.Mutex
+	over bool
+	open sync.WaitGroup // requests
+}
+
+// Run implements [explore.Program].
+func (p *process) Run(c *explore.Choices) explore.Outcome {
+	if p.Err() != nil {
+		return explore.Outcome{}
+	}
+	r := &run{process: p, c: c, changed: p.world.BeginAnswers(false), key: start}
+	r.server = p.world.Begin()
+	p.current.Store(r)
+	ctx, cancel := p.clock.WithTimeout(p.ctx, p.Timeout, timeoutError(p.Timeout))
+	defer cancel()
+	var end ending
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		end = p.execute(ctx)
+	}()
+	r.drive(ended)
+	left := len(p.world.Pending())
+	r.finish()
+	return explore.Outcome{Digest: r.digest(&end), Violations: r.violations(&end, left), Text: func() string { return r.describe(&end) }}
+}
+
+// enter counts a request, unless the run is over.
+func (r *run) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.open.Add(1)
+	}
+	return !r.over
+}
+
+func (r *run) leave() { r.open.Done() }
+
+// drive delivers responses in a chosen order until the program has ended the run.
+func (r *run) drive(ended <-chan struct{}) {
+	for !r.wait(ended) {
+		pending := r.world.Pending()
+		r.text = append(r.text, r.server.Arrived()...)
+		names := make([]string, len(pending))
+		for i, p := range pending {
+			names[i] = p.Name
+		}
+		i := 0
+		if len(pending) > 1 {
+			i = r.c.Order("next answer", strconv.Itoa(len(pending)), names)
+		}
+		r.deliver(pending[i])
+	}
+}
+
+func (r *run) deliver(p *fake.Pending) {
+	fault := 0
+	if !p.Ended { // the client has not disconnected
+		fault = r.c.Fault(p.At, p.Name, p.Faults)
+	}
+	r.text = append(r.text, strings.TrimSuffix(p.At+" "+p.Name+": "+p.Faults[fault], ": "))
+	r.sent = len(r.server.Sent())
+	r.world.Deliver(p, fault, false)
+	r.key, r.base = p.At+" "+p.Name+": "+p.Faults[fault], r.requests()
+	for _, q := range r.world.Pending() {
+		r.key += "\n" + q.Name
+	}
+}
+
+// requests returns the number of open requests without a first part of their response.
+func (r *run) requests() (n int) {
+	for _, p := range r.world.Pending() {
+		if p.At == modelCall {
+			n++
+		}
+	}
+	return n
+}
+
+// wait waits until the program has ended the run, which it returns, or until all its requests have come. A program over HTTP does not show
+// whether it sends another request, so a program that can have several open requests is observed for some time, unless as
+// many requests are open as after the same response before.
+func (r *run) wait(ended <-chan struct{}) (over bool) {
+	settle := r.Settle
+	if r.probing.Load() {
+		const patience = 5 // in the first run, from which others learn
+		settle *= patience
+	}
+	for {
+		select {
+		case <-ended:
+			return true
+		default:
+		}
+		n := len(r.world.Pending())
+		arrived := r.requests() - r.base
+		if n > 1 {
+			r.parallel.Store(true)
+		}
+		if n > 0 && r.enough(arrived) {
+			return false
+		}
+		if r.awaitChange(ended, n > 0, settle) {
+			r.learn(arrived)
+			return false
+		}
+	}
+}
+
+// awaitChange waits for the end of the run or a request, and if limited only for some time. It returns true if that is over.
+func (r *run) awaitChange(ended <-chan struct{}, limited bool, settle time.Duration) (settled bool) {
+	ctx := context.Background()
+	if limited {
+		var cancel context.CancelFunc
+		ctx, cancel = r.clock.WithTimeout(ctx, settle, nil)
+		defer cancel()
+	}
+	select {
+	case <-ended:
+	case <-r.changed:
+	case <-ctx.Done():
+		return true
+	}
+	return false
+}
+
+// enough reports whether no other request is expected.
+func (r *run) enough(arrived int) bool {
+	if !r.parallel.Load() && !r.probing.Load() {
+		return true
+	}
+	if r.key != start { // a response leads to at most one request for each of its calls, or to one
+		most := 1
+		if sent := r.server.Sent(); len(sent) > r.sent && sent[len(sent)-1] != nil {
+			most = max(1, len(sent[len(sent)-1].Calls()))
+		}
+		if arrived >= most {
+			return true
+		}
+	}
+	r.Explorer.mu.Lock()
+	defer r.Explorer.mu.Unlock()
+	known, is := r.learned[r.key]
+	return is && arrived >= known
+}
+
+func (r *run) learn(arrived int) {
+	r.Explorer.mu.Lock()
+	defer r.Explorer.mu.Unlock()
+	r.learned[r.key] = arrived
+}
+
+// finish ends the requests of a run that is over.
+func (r *run) finish() {
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	r.server.Release()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.open.Wait()
+	}()
+	const limit = time.Second // of a client that does not read
+	ctx, cancel := r.clock.WithTimeout(context.Background(), limit, nil)
+	defer cancel()
+	for {
+		for _, p := range r.world.Pending() {
+			r.world.Deliver(p, 0, false)
+		}
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-r.changed:
+		}
+	}
+}
+
+// violations returns what the run violated. left is the number of requests that were open at its end.
+func (r *run) violations(end *ending, left int) (list []check.Violation) {
+	add := func(id, format string, args ...any) {
+		list = append(list, check.Violation{Invariant: id, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
+	}
+	report := r.server.Report()
+	r.Explorer.requests.Add(int64(len(r.server.Received()) + len(report.RejectedRequests) + len(report.UnmatchedRequests)))
+	switch {
+	case end.timeout:
+		add("INV-26", "%s", timeoutError(r.Timeout))
+	case report.Requests == 0 && len(report.UnmatchedRequests) == 0:
+		add("INV-11", "the program made no request")
+	case r.Keep && left > 0 && end.failed == "":
+		add("INV-16", "the program wrote done while its requests were open: %d", left)
+	}
+	for _, v := range r.server.Violations(wire.RunEnd{Failed: end.failed, Canceled: end.timeout, Unknown: r.Status == AnyStatus}) {
+		if r.Wire.Suppress[v.Invariant] == "" {
+			list = append(list, v)
+		}
+	}
+	for i := range list {
+		list[i].Run = "program"
+	}
+	return list
+}
+
+// describe returns the run for people.
+func (r *run) describe(end *ending) string {
+	text := append(slices.Clone(r.text), r.server.Arrived()...)
+	switch {
+	case end.timeout:
+		text = append(text, timeoutError(r.Timeout).Error())
+	case end.failed != "":
+		text = append(text, "the run fails: "+end.failed)
+	default:
+		text = append(text, "the run ends")
+	}
+	if end.stderr != "" {
+		text = append(text, "the end of its standard error:")
+		for line := range strings.SplitSeq(end.stderr, "\n") {
+			text = append(text, "  "+line)
+		}
+	}
+	return strings.Join(text, "\n") + "\n"
+}
+
+// digest is a hash of what the run shows: the order of its answers, the structure of its requests without their text, which may
+// contain the time, and its end.
+func (r *run) digest(end *ending) uint64 {
+	h := sha256.New()
+	for _, s := range r.text {
+		if !strings.HasPrefix(s, "request ") {
+			_, _ = fmt.Fprintln(h, s) // a hash takes all
+		}
+	}
+	var shapes []string
+	for _, req := range r.server.Received() {
+		shapes = append(shapes, shape(req.Messages, r.server.Sent()))
+	}
+	slices.Sort(shapes)
+	_, _ = fmt.Fprintln(h, shapes, end.failed, end.timeout)
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
+
+// shape describes messages without their text. Ids of calls that no response had are replaced: programs may generate them at random.
+func shape(messages []llm.Message, sent []*llm.Response) string {
+	ids := map[string]string{}
+	for _, resp := range sent {
+		if resp != nil {
+			for _, c := range resp.Calls() {
+				ids[c.ID] = c.ID
+			}
+		}
+	}
+	id := func(s string) string {
+		if ids[s] == "" {
+			ids[s] = fmt.Sprintf("generated %d", len(ids))
+		}
+		return ids[s]
+	}
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "%s(", m.Role)
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.ToolCall:
+				fmt.Fprintf(&b, "call %s %s;", id(p.ID), p.Name)
+			case llm.ToolResult:
+				fmt.Fprintf(&b, "result %s %v;", id(p.ID), p.IsError)
+			default:
+				fmt.Fprintf(&b, "%T;", p)
+			}
+		}
+		b.WriteString(")")
+	}
+	return b.String()
+}
