@@ -119,13 +119,13 @@ func (r *run) requests() (n int) {
 }
 
 // wait waits until the program has ended the run, which it returns, or until all its requests have come. A program over HTTP does not show
-// whether it sends another request, so a program that can have several open requests is observed for some time, unless as
-// many requests are open as after the same response before.
+// whether it sends another request, so a program that can have several open requests is observed for some time, unless the
+// number of requests is the one that followed the same response before.
 func (r *run) wait(ended <-chan struct{}) (over bool) {
 	settle := r.Settle
 	if r.probing.Load() {
-		const patience = 5 // in the first run, from which others learn
-		settle *= patience
+		const factor = 5 // in the first run, from which others learn
+		settle *= factor
 	}
 	for {
 		select {
