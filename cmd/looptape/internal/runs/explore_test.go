@@ -35,7 +35,7 @@ func TestExploreReport(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	x := explorer{w: &cli.World{Out: &stdout, Err: &stderr}, c: &cobra.Command{}}
 	out := explored{File: "my file.yaml", Failures: []exploredFailure{}}
-	out.take(r, "x.yaml")
+	out.take(r, x.program.command(out.File))
 	x.print(&out, r)
 	for _, want := range []string{
 		"FAIL     my file.yaml: 2 runs, 2 different: all of 1 order", "INV-01", "no result", "Append one result for each call",
