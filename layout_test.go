@@ -305,7 +305,7 @@ var table = []packageRule{
 	{
 		name: "loop/scenario", does: "a scenario file becomes a run, and a recorded run becomes a scenario file",
 		not:      "checking, scoring",
-		packages: []string{"internal/jsonio", "internal/jsonval", "internal/linediff", "internal/suggest", "internal/visible", "llm", "trace", "trace/check", "loop", "loop/explore", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/linediff", "internal/suggest", "internal/visible", "llm", "trace", "trace/check", "loop", "loop/explore", "loop/files", "loop/middleware/...", "loop/preset/...", "loop/store", "fake"},
 		modules:  []string{yaml, "golang.org/x/tools/txtar"},
 	},
 	{

@@ -81,6 +81,16 @@ func (w *World) End(err error) {
 	w.Stopped()
 }
 
+// Renew returns a new context for the run, in place of one that has ended.
+func (w *World) Renew() context.Context {
+	w.ctx = &runContext{Context: context.Background(), done: make(chan struct{})}
+	c := w.model.Clock
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end = w.ctx.end
+	return w.ctx
+}
+
 // runContext is a context that ends when end is called. Contexts within it end at once.
 type runContext struct {
 	context.Context // without an end

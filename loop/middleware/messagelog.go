@@ -18,7 +18,8 @@ import (
 
 // LogMessages logs each new message of a run once, in order: those of the input after the last
 // assistant message, and those that each step adds. An error or a panic of log does not affect
-// the run, and log still receives later messages. It must be safe for concurrent use.
+// the run, and log still receives later messages. It must be safe for concurrent use. For runs that are resumed,
+// LogMessages must come before middleware that replaces the history.
 func LogMessages(log func(llm.Message) error) loop.Middleware {
 	return logMessages(log, func(in []llm.Message) (known int) {
 		for i, m := range slices.Backward(in) {
@@ -53,6 +54,11 @@ func logMessages(log func(llm.Message) error, known func(in []llm.Message) int) 
 				return nil, nil
 			},
 			BeforeStep: func(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
+				if given := len(info.Input.Messages); s.Step == 0 && info.Input.Resume != nil && len(s.History()) > given {
+					before := s.History()[given:] // the results of the pending calls
+					logged += len(before)
+					logAll(before)
+				}
 				for ; steps < len(s.Steps); steps++ {
 					logged += len(s.Steps[steps].Messages)
 					logAll(s.Steps[steps].Messages)

@@ -86,6 +86,26 @@ func TestLogMessages(t *testing.T) {
 }
 
 // RA-50: a log that fails changes nothing and receives later messages.
+// TestLogMessagesResumed: a resumed run logs the results of its first calls, once and in order.
+func TestLogMessagesResumed(t *testing.T) {
+	var got []llm.Message
+	log := middleware.LogMessagesFrom(2, func(m llm.Message) error {
+		got = append(got, m)
+		return nil
+	})
+	in := loop.Input{
+		Messages: []llm.Message{llm.User("one"), llm.Assistant(llm.ToolCall{ID: "1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "2", Name: "a", Arguments: "{}"})},
+		Resume:   &loop.Resume{Of: "r1", Then: []llm.Message{llm.User("then")}},
+	}
+	o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{log}}, in, call("3"), text("done"))
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	if diff := cmp.Diff(short(o.res.Messages), short(got)); diff != "" || len(got) != 5 {
+		t.Errorf("logged (-want +got):\n%s", diff)
+	}
+}
+
 func TestLogMessagesFails(t *testing.T) {
 	n := 0
 	for _, log := range []func(llm.Message) error{

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/trace"
@@ -50,7 +51,12 @@ type exploration struct {
 
 	events    []trace.Event // of the last run, and of the run that continued it
 	continued bool          // the run has ended with pending calls, and another one continues it
-	buf       []byte
+	processes []int         // the indexes of the first events of further processes
+	keeper    *keeper       // nil without a store
+
+	conversation []llm.Message // of the last run with a store
+	plain        []llm.Message // the conversation of a run without a fault, once a run needs it
+	buf          []byte
 }
 
 // configure makes the configuration of the next runs.
@@ -96,15 +102,15 @@ func (x *exploration) Close() { x.world.Close() }
 
 // Run implements [explore.Program].
 func (x *exploration) Run(c *explore.Choices) explore.Outcome {
+	ctx, clock := x.world.Begin(c)
+	x.keeper, x.continued = x.newKeeper(c), false
 	if len(x.cfg.Middleware) > 0 { // middleware may have a state that runs share, such as the variables of agents
 		x.configure()
 	}
-	ctx, clock := x.world.Begin(c)
 	cfg := x.cfg
 	cfg.Clock = clock
 	x.addMiddleware(&cfg, c)
-	x.events = x.events[:0]
-	x.continued = false
+	x.events, x.processes = x.events[:0], x.processes[:0]
 	var found []check.Violation
 	report := func(invariant, format string, args ...any) {
 		found = append(found, check.Violation{Invariant: invariant, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
@@ -113,19 +119,9 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	if err != nil {
 		panic(err) // the configuration is valid
 	}
-	in := loop.Continue(x.script.History, x.script.Input...)
-	in.Sink = trace.SinkFunc(func(ev trace.Event) error {
-		x.events = append(x.events, ev)
-		return nil
-	})
 	live := 0
 	if v := x.world.Go(func() {
-		run := agent.Start(ctx, in)
-		stopped := x.consume(ctx, run, c)
-		if res, err := run.Wait(); err == nil && !stopped && x.next(&in, res, c.Fault) {
-			x.continued = true
-			x.consume(ctx, agent.Start(ctx, in), c)
-		}
+		x.runProcesses(ctx, agent, c, report)
 		live = clock.Live()
 		if err := clock.Drain(); err != nil {
 			report("INV-16", "goroutines do not end: %v", err)
@@ -135,7 +131,11 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	}
 	abandoned := 0
 	checker := check.New(nil)
-	for _, ev := range x.events {
+	for i, ev := range x.events {
+		if slices.Contains(x.processes, i) {
+			found = appendErrors(found, checker.Done())
+			checker = check.New(nil)
+		}
 		if _, is := ev.Body.(trace.Abandoned); is {
 			abandoned++
 		}
@@ -144,13 +144,57 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	if live > abandoned {
 		report("INV-16", "%d goroutines were running when the run had ended, and %d calls were abandoned", live, abandoned)
 	}
-	for _, v := range checker.Done() {
+	found = appendErrors(found, checker.Done())
+	return explore.Outcome{Digest: x.digest(), Violations: found, Text: func() string { return x.text(found) }}
+}
+
+func appendErrors(found, more []check.Violation) []check.Violation {
+	for _, v := range more {
 		if !v.Note {
 			found = append(found, v)
 		}
 	}
-	return explore.Outcome{Digest: x.digest(), Violations: found, Text: func() string { return x.text(found) }}
+	return found
 }
+
+// runProcesses makes a run, the run that continues it if calls are pending, and the run of another process if the
+// first one ends.
+func (x *exploration) runProcesses(ctx context.Context, agent *loop.Agent, c *explore.Choices, report reporter) {
+	in := loop.Continue(x.script.History, x.script.Input...)
+	in.Sink = trace.SinkFunc(func(ev trace.Event) error {
+		x.events = append(x.events, ev)
+		return nil
+	})
+	k := x.keeper
+	if k != nil {
+		agent = k.begin(agent)
+	}
+	run := agent.Start(ctx, in)
+	stopped := x.consume(ctx, run, c)
+	res, err := run.Wait()
+	if err == nil && !stopped && (k == nil || !k.ended) && x.next(&in, res, c.Fault) {
+		x.continued = true
+		if k != nil {
+			agent = k.begin(agent)
+		}
+		run = agent.Start(ctx, in)
+		x.consume(ctx, run, c)
+		if k != nil {
+			res, _ = run.Wait()
+		}
+	}
+	if k == nil {
+		return
+	}
+	x.conversation = slices.Concat(in.Messages, res.Messages)
+	k.check(x.conversation, len(res.Messages), report)
+	if k.ended {
+		k.nextProcess(agent, in, report)
+	}
+}
+
+// reporter reports that a run violates an invariant.
+type reporter = func(invariant, format string, args ...any)
 
 // text returns the events for people, with each violation after the event that shows it.
 func (x *exploration) text(found []check.Violation) string {

@@ -252,7 +252,7 @@ func (m *actor) afterStep(ctx context.Context, s *loop.StepInfo, _ *loop.Step) (
 func (m *actor) end(_ context.Context, res loop.Result) (loop.Result, error) {
 	action, err := m.act("at the end", "changes the result")
 	if action != "" && err == nil {
-		res = loop.Result{Text: "the middleware's result"}
+		res.Text, res.Steps = "the middleware's result", nil
 	}
 	return res, err
 }

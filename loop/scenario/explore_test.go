@@ -471,12 +471,50 @@ func TestExploreMiddleware(t *testing.T) {
 	}
 }
 
+// TestExploreStore: a store fails at each save and load, and the process ends at each save. Another process continues.
+func TestExploreStore(t *testing.T) {
+	asks, err := fake.ParseScript("s", []byte(fmt.Sprintf(twoCalls, "loop: {middleware: [permissions: {t: {ask: approve}}]}", "text: good")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const continued = "run.start       continued"
+	for _, tt := range []struct {
+		script  *fake.Script
+		effects []effect
+	}{
+		{parallelScript(1, 2), []effect{
+			{"load 1: fails", "run.end         r1  end_turn"},
+			{"save 1: fails", "run.end         r1  end_turn"},
+			{"save 2: fails although it has saved", "run.end         r1  end_turn"},
+			{"save 1: ends the process before it saves", continued},
+			{"save 2: ends the process before it saves", continued},
+			{"save 2: ends the process after it has saved", "resumed         continued r1"},
+			{"save 3: ends the process after it has saved", continued},
+			{"save 4: ends the process after it has saved", "run.end         r1  end_turn"},
+		}},
+		{asks, []effect{
+			{"load 2: fails", "run.end         r1  end_turn"},
+			{"save 2: fails", "run.end         r1  middleware"},
+			{"save 2: ends the process before it saves", continued},
+			{"save 2: ends the process after it has saved", continued},
+		}},
+	} {
+		start, _ := programs(t, tt.script, nil)
+		p := start()
+		defer p.Close()
+		for _, e := range tt.effects {
+			e.choices = "store: keeps the state; store " + e.choices
+			e.check(t, p)
+		}
+	}
+}
+
 // TestExploreRetries: with two faults, each failure of a model call is followed by each failure of its retry.
 func TestExploreRetries(t *testing.T) {
 	start, digests := programs(t, parallelScript(0, 0), func(c *loop.Config) { c.Retry.Max = 1 })
 	r := explore.Exhaust(start, explore.Bounds{Faults: 2})
 	if !r.Complete || len(r.Failures)+len(r.Unstable) > 0 {
-		t.Error(r.Summary())
+		t.Error(r.Summary(), r.Failures, r.Unstable)
 	}
 	first, second := map[string]bool{}, map[string]bool{}
 	for _, choices := range digests() {

@@ -27,7 +27,9 @@ func permissions(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 	approve := func(_ context.Context, req middleware.ApprovalRequest) (middleware.Approval, error) {
 		return middleware.Approval{Decision: decisions[req.Call.Name]}, nil
 	}
-	return middleware.Permissions(policy, &middleware.Approvals{Approve: r.explore.approver(approve, permissionAnswers)}), nil
+	approvals := &middleware.Approvals{Approve: r.explore.approver(approve, permissionAnswers)}
+	r.explore.keepApprovals(approvals)
+	return middleware.Permissions(policy, approvals), nil
 }
 
 func permission(v fake.Value) (rule middleware.Permission, decision middleware.ApprovalDecision, err error) {
