@@ -307,6 +307,7 @@ var table = []packageRule{
 		not:      "checking, scoring",
 		packages: []string{"internal/jsonio", "internal/jsonval", "internal/linediff", "internal/suggest", "internal/visible", "llm", "trace", "trace/check", "loop", "loop/explore", "loop/files", "loop/middleware/...", "loop/preset/...", "loop/store", "fake"},
 		modules:  []string{yaml, "golang.org/x/tools/txtar"},
+		large:    "The choices of an exploration take the place of what the readers of options make, and both are unexported.",
 	},
 	{
 		name: "loop/files", does: "an agent's files, in memory or in a folder",
