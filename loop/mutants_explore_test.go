@@ -42,13 +42,6 @@ var exploredConfigs = []struct {
 	{"a tool of the client", 1, 2, func(c *loop.Config) { c.Tools[0].Run = nil }},
 }
 
-// unexplored are the invariants whose mutants an exploration does not find, with the reason.
-var unexplored = map[string]string{
-	"INV-06": "only a live run shows it, and requests are not compared after their use",
-	"INV-10": "two runs show it, with other chunks",
-	"INV-12": "two runs show it, in both response modes",
-}
-
 // exploredScript is a plain script with usage and opaque data.
 func exploredScript(steps, calls int) *fake.Script {
 	s := &fake.Script{File: "plain", Input: []llm.Message{llm.User("go")}, Tools: []fake.Tool{{Name: "t", Behavior: fake.Behavior{Text: "fine"}}, {Name: "u", Behavior: fake.Behavior{Text: "good"}}}}
@@ -60,7 +53,7 @@ func exploredScript(steps, calls int) *fake.Script {
 		}
 		list = append(list, r)
 	}
-	s.Models = []fake.ModelScript{{Name: "main", Responses: append(list, fake.Response{Text: "done"})}}
+	s.Models = []fake.ModelScript{{Name: "main", Responses: append(list, fake.Response{Text: "all done"})}}
 	return s
 }
 

@@ -175,5 +175,15 @@ func faultsOf(points []point) string {
 // MayFault reports whether the bounds allow another fault.
 func (c *Choices) MayFault() bool { return c.faults < c.bounds.Faults }
 
+// Few reports whether at most n choices of the run so far are not option 0.
+func (c *Choices) Few(n int) bool {
+	for i := range c.points {
+		if c.points[i].taken != 0 {
+			n--
+		}
+	}
+	return n >= 0
+}
+
 // Taken returns the choices of the run so far that are not option 0.
 func (c *Choices) Taken() []Choice { return taken(c.points) }

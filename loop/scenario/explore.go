@@ -49,6 +49,10 @@ type exploration struct {
 	cfg    loop.Config
 	world  *fake.World
 
+	second    bool          // it makes runs that another exploration compares with its own
+	sent      []sentRequest // of the last run
+	sentBytes []byte
+
 	events    []trace.Event // of the last run, and of the run that continued it
 	continued bool          // the run has ended with pending calls, and another one continues it
 	processes []int         // the indexes of the first events of further processes
@@ -110,12 +114,12 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	cfg := x.cfg
 	cfg.Clock = clock
 	x.addMiddleware(&cfg, c)
-	x.events, x.processes = x.events[:0], x.processes[:0]
+	x.events, x.processes, x.sent, x.sentBytes = x.events[:0], x.processes[:0], x.sent[:0], x.sentBytes[:0]
 	var found []check.Violation
 	report := func(invariant, format string, args ...any) {
 		found = append(found, check.Violation{Invariant: invariant, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
 	}
-	agent, err := loop.New(x.world, &cfg)
+	agent, err := loop.New(x, &cfg)
 	if err != nil {
 		panic(err) // the configuration is valid
 	}
@@ -145,6 +149,10 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 		report("INV-16", "%d goroutines were running when the run had ended, and %d calls were abandoned", live, abandoned)
 	}
 	found = appendErrors(found, checker.Done())
+	x.checkSent(report)
+	if !x.second && c.Few(1) {
+		x.checkPairs(c.Taken(), report)
+	}
 	return explore.Outcome{Digest: x.digest(), Violations: found, Text: func() string { return x.text(found) }}
 }
 

@@ -132,9 +132,9 @@ func TestReduction(t *testing.T) {
 
 // TestReductionOfScenarios: for each scenario of the project with up to three calls, all interleavings of goroutines and
 // answers show the same runs as the reduced exploration, also with each single fault for up to two calls.
-// It takes each sixteenth scenario. LOOPTAPE_SCENARIOS is another step, and allows more runs.
+// It takes each 32nd scenario. LOOPTAPE_SCENARIOS is another step, and allows more runs.
 func TestReductionOfScenarios(t *testing.T) {
-	step, limit := 16, 5000
+	step, limit := 32, 3000
 	if n, err := strconv.Atoi(os.Getenv("LOOPTAPE_SCENARIOS")); err == nil {
 		step, limit = n, 1_000_000
 	}
@@ -211,7 +211,7 @@ func TestExploreSameEverywhere(t *testing.T) {
 
 // TestExploreScenarios explores the scenarios of the project: no run violates an invariant.
 func TestExploreScenarios(t *testing.T) {
-	runs, limit := 0, 60
+	runs, limit := 0, 30
 	if n, err := strconv.Atoi(os.Getenv("LOOPTAPE_RUNS")); err == nil {
 		limit = n
 	}
