@@ -150,7 +150,7 @@ func (r *run) beforeStep(s *StepInfo) (rewrites []trace.HistoryRewrite, stop boo
 		}
 		switch c.Action {
 		case trace.Stop:
-			r.closeStep(r.openStep)
+			r.closeStep()
 			return nil, true, c.Err
 		case trace.ForceFinal:
 			r.finalStep = r.step
@@ -159,7 +159,7 @@ func (r *run) beforeStep(s *StepInfo) (rewrites []trace.HistoryRewrite, stop boo
 	}
 	if r.ended(r.openStep) { // a hook may have waited
 		err := r.decideEnd(r.openStep)
-		r.closeStep(r.openStep)
+		r.closeStep()
 		return nil, true, err
 	}
 	return rewrites, false, nil
@@ -195,8 +195,8 @@ func (r *run) change(s *StepInfo, middleware string, c StepChange) error {
 }
 
 // afterModel calls the AfterModel hooks. The decision is a stop, or the first one that
-// continues after a response without calls.
-func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCall) (next Decision, by string, err error) {
+// continues, which applies after a response without calls.
+func (r *run) afterModel(s *StepInfo, response *llm.Response) (next Decision, by string, err error) {
 	for _, h := range r.hooks.hooks {
 		if h.AfterModel == nil {
 			continue
@@ -210,7 +210,7 @@ func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCa
 		case d.Action == trace.Stop:
 			r.decide(r.step, d, h.middleware, h.builtin)
 			return d, "", nil
-		case d.Action == trace.Continue && len(calls) == 0 && next.Action == "":
+		case d.Action == trace.Continue && next.Action == "":
 			next, by = d, h.middleware
 		}
 	}
@@ -221,10 +221,7 @@ func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCa
 // one ends the run, and applies what each decided about the calls. by is the hook that ends the
 // run.
 func (r *run) beforeTools(s *StepInfo, plans []*plannedCall, builtin bool) (d Decision, by *namedHooks, err error) {
-	from := 0 // the index of the first call
-	if len(plans) > 0 {
-		from = plans[0].Index
-	}
+	from := plans[0].Index
 	for _, h := range r.hooks.hooks {
 		if h.BeforeTools == nil || h.builtin != builtin {
 			continue

@@ -150,7 +150,7 @@ func (r *run) runStep(n int) (stop bool, err error) {
 	if !r.cfg.AppendAfterHooks {
 		r.appendResponse(response)
 	}
-	next, by, err := r.afterModel(s, response, calls)
+	next, by, err := r.afterModel(s, response)
 	if r.cfg.AppendAfterHooks {
 		r.appendResponse(response)
 	}
@@ -167,7 +167,7 @@ func (r *run) runStep(n int) (stop bool, err error) {
 	if err != nil {
 		return true, r.fail(n, err)
 	}
-	r.closeStep(n)
+	r.closeStep()
 	if !stop {
 		return false, nil
 	}
@@ -214,8 +214,8 @@ func (r *run) beginStep() {
 	}
 }
 
-func (r *run) closeStep(n int) {
-	if r.openStep != trace.NoStep && n != trace.NoStep {
+func (r *run) closeStep() {
+	if n := r.openStep; n != trace.NoStep {
 		r.openStep = trace.NoStep
 		r.emit(n, trace.StepEnd{})
 	}
@@ -344,7 +344,7 @@ func isReserved(d Decision) bool {
 // or with Config.BeforeToolsEachCall the first one. The loop's own options always get all of them.
 func (r *run) beforeFirstTools(s *StepInfo, plans []*plannedCall) (Decision, error) {
 	first := plans
-	if r.beforeToolsEachCall() && len(plans) > 0 {
+	if r.beforeToolsEachCall() {
 		first = plans[:1]
 	}
 	d, by, err := r.beforeTools(s, plans, true)

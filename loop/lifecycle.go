@@ -199,7 +199,7 @@ func (r *run) stopRequested() bool {
 // fail ends the run with an error: its decision, and the end of an open step.
 func (r *run) fail(step int, err error) error {
 	r.decide(step, Decision{Action: trace.Stop, Reason: r.stopReason(err)}, "", true)
-	r.closeStep(step)
+	r.closeStep()
 	return err
 }
 

@@ -706,6 +706,25 @@ func TestRunawayGuardIgnores(t *testing.T) {
 	if res.StopReason != trace.ReasonEndTurn {
 		t.Errorf("denied: stop %q (%s)", res.StopReason, res.Note)
 	}
+	unrun := named("p", loop.Hooks{WrapTool: func(loop.ToolFunc) loop.ToolFunc {
+		return func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{IsError: true}, nil }
+	}})
+	res, _ = mustRun(t, model(calls("a#1"), calls("a#2"), calls("a#3"), calls("a#4"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{unrun}})
+	if res.StopReason != trace.ReasonEndTurn {
+		t.Errorf("not run by a wrap: stop %q (%s)", res.StopReason, res.Note)
+	}
+	answer := named("p", loop.Hooks{BeforeTools: func(_ context.Context, s *loop.StepInfo, _ []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
+		if s.Step != 1 {
+			return nil, none, nil
+		}
+		out := loop.TextOutput("from a cache")
+		return []loop.CallDecision{{Output: &out}}, none, nil
+	}})
+	fails := tool("a", func(context.Context) (string, error) { return "", errors.New("no connection") })
+	res, _ = mustRun(t, model(calls("a#1"), calls("a#2"), calls("a#3"), text("x")), loop.Config{Tools: []loop.Tool{fails}, Middleware: []loop.Middleware{answer}, MaxConsecutiveToolErrors: 2})
+	if res.StopReason != trace.ReasonRunawayGuard {
+		t.Errorf("answered between two failures: stop %q", res.StopReason)
+	}
 	for _, args := range []string{`{"x"`, `{x}`} { // truncated and malformed
 		res, _ = mustRun(t, model(calls("a#1"+args), calls("a#2"+args), calls("a#3"+args), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}})
 		if res.StopReason != trace.ReasonRunawayGuard {
@@ -1113,6 +1132,59 @@ func TestAppendAfterHooks(t *testing.T) {
 }
 
 // A call of an unknown tool may end the run, like that of a client tool.
+// Without BreakWithoutTools a call is one of an unknown tool, also if the request of the step has no tools.
+func TestCallsWithoutTools(t *testing.T) {
+	bare := named("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+		s.Request.Tools = nil
+		return loop.StepChange{Request: s.Request}, nil
+	}})
+	for want, cfg := range map[string]loop.Config{
+		"there is no tool": {},
+		"{}":               {Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{bare}, BreakWithoutTools: true},
+	} {
+		m := model(calls("a"), text("done"))
+		res, err := runChecked(t, want, m, cfg)
+		if err != nil || res.Text != "done" || !strings.HasPrefix(resultTexts(res.Messages)[0], want) {
+			t.Errorf("%s: got %+v, %v", want, res, err)
+		}
+		if n := len(m.RecordedRequests()[0].Request.Tools); n > 0 {
+			t.Errorf("%s: the request has %d tools", want, n)
+		}
+	}
+}
+
+// The request of a BeforeStep hook keeps its own tools, also with tools for the run.
+func TestBeforeStepTools(t *testing.T) {
+	own := []llm.Tool{{Name: "a", Description: "short", Parameters: []byte(`{"type":"object"}`)}}
+	p := named("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+		s.Request.Tools = own
+		return loop.StepChange{Request: s.Request, Tools: []loop.Tool{echo("a"), echo("b")}}, nil
+	}})
+	m := model(text("x"))
+	mustRun(t, m, loop.Config{Middleware: []loop.Middleware{p}})
+	if diff := cmp.Diff(own, m.RecordedRequests()[0].Request.Tools); diff != "" {
+		t.Errorf("tools of the request (-want +got):\n%s", diff)
+	}
+}
+
+// The first AfterModel hook that continues decides, with its messages.
+func TestAfterModelFirstContinues(t *testing.T) {
+	ask := func(text string) loop.Middleware {
+		return named(text, loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (d loop.Decision, err error) {
+			if s.Step == 0 {
+				d = loop.Decision{Action: trace.Continue, Messages: []llm.Message{llm.User(text)}}
+			}
+			return d, nil
+		}})
+	}
+	m := model(text("x"), text("y"))
+	_, events := mustRun(t, m, loop.Config{Middleware: []loop.Middleware{ask("first"), ask("second")}})
+	sent := m.RecordedRequests()[1].Request.Messages
+	if by := of[trace.Decision](events)[0].By; by != "first" || sent[len(sent)-1].Text() != "first" {
+		t.Errorf("continued by %q with %+v", by, sent)
+	}
+}
+
 func TestBreakOnUnknownTool(t *testing.T) {
 	res, err := runChecked(t, "unknown", model(calls("a", "ghost")), loop.Config{Tools: []loop.Tool{echo("a")}, BreakOnUnknownTool: true})
 	if err != nil || res.StopReason != trace.ReasonClientTools || len(res.Pending) != 2 || res.ToolSteps != 0 {

@@ -135,6 +135,7 @@ func TestResumeOrderOfResults(t *testing.T) {
 		"a cancel by the tool":   {calls: []string{"a", "b"}, done: []string{"b"}, cancel: true, want: []string{"a", "b"}},
 		"a message per result":   {calls: []string{"a", "b"}, done: []string{"b"}, cfg: loop.Config{OneMessagePerResult: true, Middleware: before(stop)}, want: []string{"a", "b"}},
 		"a call of the caller":   {calls: []string{"a", "b", "client"}, done: []string{"b"}, want: []string{"b"}},
+		"the rest of a step":     {calls: []string{"a", "b", "client"}, done: []string{"b"}, cfg: loop.Config{ClientCalls: loop.ClientRest}, want: []string{"a", "b"}},
 		"an order of the caller": {calls: []string{"a", "client", "b", "c"}, done: []string{"c", "b"}, want: []string{"b", "c"}},
 		"a call that waits":      {calls: []string{"a", "b", "c"}, done: []string{"c", "b"}, cfg: loop.Config{Middleware: []loop.Middleware{waits("a", new(string))}}, want: []string{"b", "c"}},
 	} {
@@ -180,6 +181,21 @@ func TestResumeIDs(t *testing.T) {
 	res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Sink: &mem}).Run(t.Context(), in)
 	if checkInvariants(t, "resumed", mem.Events()); err != nil || res.Steps[0].Calls[0].ID == "c2" {
 		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// An id that the messages after the results use again is replaced.
+func TestResumeRepeatedID(t *testing.T) {
+	var mem trace.Memory
+	in := loop.Continue([]llm.Message{llm.User("go")}, called("c1"))
+	in.Resume = &loop.Resume{Of: "r1", Then: []llm.Message{called("c1"), told("c1")}}
+	m := model(text("x"))
+	_, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Sink: &mem}).Run(t.Context(), in)
+	if checkInvariants(t, "resumed", mem.Events()); err != nil {
+		t.Fatal(err)
+	}
+	if sent := m.RecordedRequests()[0].Request.Messages; sent[3].Parts[0].(llm.ToolCall).ID == "c1" {
+		t.Errorf("sent %+v", sent)
 	}
 }
 

@@ -25,6 +25,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// A run whose Input has a parent has the name of the parent's call, also outside a tool.
+func TestNameWithParent(t *testing.T) {
+	var mem trace.Memory
+	in := loop.Prompt("go")
+	in.Parent = &trace.Parent{Run: "other", ToolCallID: "c7"}
+	if _, err := newAgent(t, model(text("x")), loop.Config{Sink: &mem}).Run(t.Context(), in); err != nil || mem.Events()[0].Run != "other/c7" {
+		t.Errorf("got the name %q, %v", mem.Events()[0].Run, err)
+	}
+}
+
 func TestNewErrors(t *testing.T) {
 	for _, c := range []struct {
 		cfg  loop.Config
@@ -405,6 +415,29 @@ func TestCancelWithCauseOfCaller(t *testing.T) {
 				t.Errorf("%v: canceled for %q", c.cancel, e.Reason)
 			}
 		}
+	}
+}
+
+// The end of another context is an error, of the model as of a tool.
+func TestCancelOfAnotherContext(t *testing.T) {
+	other := tool("a", func(context.Context) (string, error) { return "", context.Canceled })
+	res, events, err := ran(t, model(calls("a"), fake.Response{Err: context.Canceled}), loop.Config{Tools: []loop.Tool{other}})
+	if err == nil || res.StopReason != trace.ReasonError {
+		t.Errorf("got %v, stop %q", err, res.StopReason)
+	}
+	if got := of[trace.ToolEnd](events)[0].Outcome; got != trace.OutcomeError {
+		t.Errorf("outcome %q of the tool", got)
+	}
+}
+
+// A tool that fails after a cancel, with an error of its own, failed.
+func TestErrorAfterCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var mem trace.Memory
+	a := tool("a", func(context.Context) (string, error) { cancel(); return "", errors.New("disk full") })
+	_, err := newAgent(t, model(calls("a")), loop.Config{Tools: []loop.Tool{a}, Sink: &mem}).Run(ctx, loop.Prompt("go"))
+	if got := of[trace.ToolEnd](mem.Events())[0].Outcome; !errors.Is(err, context.Canceled) || got != trace.OutcomeError {
+		t.Errorf("got %v, outcome %q of the tool", err, got)
 	}
 }
 

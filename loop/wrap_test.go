@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -634,4 +635,98 @@ func TestModelID(t *testing.T) {
 			t.Errorf("%+v: the requests have %s, the trace has %q", c, sent, traced)
 		}
 	}
+}
+
+// Arguments of a WrapTool hook that the schema does not allow reach the tool only with BadArgumentsPass.
+func TestWrapToolBadArguments(t *testing.T) {
+	wrap := named("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+		return func(ctx context.Context, c loop.Call) (loop.Output, error) {
+			c.Arguments = `{"x":"one"}`
+			return next(ctx, c)
+		}
+	}})
+	strict, err := loop.RawTool("a", "", []byte(`{"type":"object","properties":{"x":{"type":"integer"}}}`), echo("a").Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bad, want := range map[loop.BadArguments]string{loop.BadArgumentsError: "invalid arguments", loop.BadArgumentsPass: `{"x":"one"}`} {
+		res, _ := mustRun(t, model(calls("a"), text("x")), loop.Config{Middleware: []loop.Middleware{wrap}, Tools: []loop.Tool{strict}, BadArguments: bad})
+		if got := resultTexts(res.Messages)[0]; !strings.HasPrefix(got, want) {
+			t.Errorf("%q: the result is %q, want %q", bad, got, want)
+		}
+	}
+}
+
+// A model call fails with the error of the model if only one of the contexts has ended: that of the run, or one that a
+// WrapModel hook passes.
+func TestWrapModelContexts(t *testing.T) {
+	lost := errors.New("connection closed")
+	for _, endsRun := range []bool{true, false} {
+		run, endRun := context.WithCancel(t.Context())
+		var inner error
+		wrap := named("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+			return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
+				own, end := context.WithCancel(context.WithoutCancel(ctx))
+				defer end()
+				call.Model = llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+					return func(yield func(llm.Event, error) bool) {
+						if endsRun {
+							endRun()
+						} else {
+							end()
+						}
+						yield(nil, lost)
+					}
+				})
+				response, err := next(own, call)
+				inner = err
+				return response, err
+			}
+		}})
+		_, err := newAgent(t, model(), loop.Config{Middleware: []loop.Middleware{wrap}}).Run(run, loop.Prompt("go"))
+		endRun()
+		if !errors.Is(inner, lost) || err == nil {
+			t.Errorf("the context of the run ends %t: next returns %v, the run %v", endsRun, inner, err)
+		}
+	}
+}
+
+// A model call of a hook waits until the event that another goroutine of the hook adds is recorded.
+func TestWrapModelWaitsForEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorded := make(chan struct{})
+		sink := trace.SinkFunc(func(ev trace.Event) error {
+			if _, own := ev.Body.(trace.Custom); own {
+				<-recorded
+			}
+			return nil
+		})
+		wrap := loop.Middleware{Name: "p", New: func(loop.RunInfo) loop.Hooks {
+			var info *loop.StepInfo
+			return loop.Hooks{
+				BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+					info = s
+					return loop.StepChange{}, nil
+				},
+				WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+					return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
+						go func() {
+							if err := info.Emit("mine", []byte("{}")); err != nil {
+								t.Error(err)
+							}
+						}()
+						synctest.Wait()
+						go func() {
+							synctest.Wait()
+							close(recorded)
+						}()
+						return next(ctx, call)
+					}
+				},
+			}
+		}}
+		if _, err := newAgent(t, model(text("x")), loop.Config{Middleware: []loop.Middleware{wrap}, Sink: sink}).Run(t.Context(), loop.Prompt("go")); err != nil {
+			t.Error(err)
+		}
+	})
 }
