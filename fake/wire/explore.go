@@ -91,6 +91,9 @@ func (w *World) Begin() *Server {
 	return s
 }
 
+// TwoParts is the fault of a response whose second part is an answer of its own.
+const TwoParts = "comes in two parts"
+
 // options are what can come in place of a response.
 type options struct {
 	names []string
@@ -196,7 +199,7 @@ func (w *World) newOptions(p *reply.Response) *options {
 	if w.beyond(p.Key.Place) {
 		return o
 	}
-	add(option{name: "comes in two parts", response: &p.Script, paused: true})
+	add(option{name: TwoParts, response: &p.Script, paused: true})
 	for _, v := range p.Script.Variants(w.model.Script(p.Key.Session)[:p.Key.Response]) {
 		if !ofProvider(v.Response) || ofProvider(&p.Script) {
 			add(option{name: v.Name, response: v.Response})

@@ -59,7 +59,8 @@ type Explorer struct {
 	requests atomic.Int64 // of all runs
 
 	mu      sync.Mutex
-	learned map[string]int // the number of requests that came, by what was delivered before
+	learned map[string]int // the highest number of requests that came, by what was delivered before
+	gap     time.Duration  // the longest time between two concurrent requests
 	err     error          // why programs cannot be run
 }
 

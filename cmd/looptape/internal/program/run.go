@@ -36,7 +36,11 @@ type run struct {
 	// What enough depends on.
 	key  string // what was delivered last, and what was open then
 	base int    // open requests after that
-	sent int    // responses before that
+	sent int    // responses before that, or before its first part
+	// parts is the number of responses whose second part is missing, and first is true if a first part was delivered last.
+	parts    int
+	first    bool
+	secondOf map[string]int // sent, by the name of the response
 
 	mu   sync.Mutex
 	over bool
@@ -48,7 +52,7 @@ func (p *process) Run(c *explore.Choices) explore.Outcome {
 	if p.Err() != nil {
 		return explore.Outcome{}
 	}
-	r := &run{process: p, c: c, changed: p.world.BeginAnswers(false), key: start}
+	r := &run{process: p, c: c, changed: p.world.BeginAnswers(false), key: start, secondOf: map[string]int{}}
 	r.server = p.world.Begin()
 	p.current.Store(r)
 	ctx, cancel := p.clock.WithTimeout(p.ctx, p.Timeout, timeoutError(p.Timeout))
@@ -100,7 +104,18 @@ func (r *run) deliver(p *fake.Pending) {
 		fault = r.c.Fault(p.At, p.Name, p.Faults)
 	}
 	r.text = append(r.text, strings.TrimSuffix(p.At+" "+p.Name+": "+p.Faults[fault], ": "))
-	r.sent = len(r.server.Sent())
+	r.first = p.Faults[fault] == wire.TwoParts
+	switch {
+	case p.At != modelCall:
+		r.parts--
+		r.sent = r.secondOf[p.Name]
+	case r.first && !p.Ended:
+		r.parts++
+		fallthrough
+	default:
+		r.sent = len(r.server.Sent())
+		r.secondOf[p.Name] = r.sent
+	}
 	r.world.Deliver(p, fault, false)
 	r.key, r.base = p.At+" "+p.Name+": "+p.Faults[fault], r.requests()
 	for _, q := range r.world.Pending() {
@@ -122,31 +137,54 @@ func (r *run) requests() (n int) {
 // whether it sends another request, so a program that can have several open requests is observed for some time, unless the
 // number of requests is the one that followed the same response before.
 func (r *run) wait(ended <-chan struct{}) (over bool) {
-	settle := r.Settle
-	if r.probing.Load() {
-		const factor = 5 // in the first run, from which others learn
-		settle *= factor
-	}
-	for {
+	last := r.clock.Now() // when a request came
+	for before := len(r.world.Pending()); ; {
 		select {
 		case <-ended:
 			return true
 		default:
 		}
 		n := len(r.world.Pending())
+		if n > before && before > 0 {
+			r.observe(r.clock.Now().Sub(last))
+		}
+		before, last = n, r.clock.Now()
 		arrived := r.requests() - r.base
 		if n > 1 {
 			r.parallel.Store(true)
 		}
 		if n > 0 && r.enough(arrived) {
+			r.learn(arrived)
 			return false
 		}
-		if r.awaitChange(ended, n > 0, settle) {
+		if r.awaitChange(ended, n > 0, r.settle()) {
 			r.learn(arrived)
 			return false
 		}
 	}
 }
+
+// settle returns how long to wait for another request: several times as long as one has taken.
+func (r *run) settle() time.Duration {
+	const factor = 5
+	r.Explorer.mu.Lock()
+	defer r.Explorer.mu.Unlock()
+	d := max(r.Settle, factor*r.gap)
+	if _, known := r.learned[r.key]; known || r.probing.Load() { // a request that came before is missing, or others learn from this run
+		d *= factor
+	}
+	return d
+}
+
+// observe keeps the longest time between two concurrent requests.
+func (r *run) observe(gap time.Duration) {
+	r.Explorer.mu.Lock()
+	defer r.Explorer.mu.Unlock()
+	r.gap = max(r.gap, min(gap, r.Timeout/maxWait))
+}
+
+// maxWait limits the time of settle to a part of that of a run.
+const maxWait = 100
 
 // awaitChange waits for the end of the run or a request, and if limited only for some time. It returns true if that is over.
 func (r *run) awaitChange(ended <-chan struct{}, limited bool, settle time.Duration) (settled bool) {
@@ -167,15 +205,15 @@ func (r *run) awaitChange(ended <-chan struct{}, limited bool, settle time.Durat
 
 // enough reports whether no other request is expected.
 func (r *run) enough(arrived int) bool {
-	if !r.parallel.Load() && !r.probing.Load() {
+	second := len(r.world.Pending()) - r.requests()
+	switch {
+	case second < r.parts:
+		return false
+	case !r.parallel.Load() && !r.probing.Load(), r.first:
 		return true
 	}
-	if r.key != start { // a response leads to at most one request for each of its calls, or to one
-		most := 1
-		if sent := r.server.Sent(); len(sent) > r.sent && sent[len(sent)-1] != nil {
-			most = max(1, len(sent[len(sent)-1].Calls()))
-		}
-		if arrived >= most {
+	if r.key != start { // a complete response leads to at most one request for each of its calls, or to one
+		if sent := r.server.Sent(); len(sent) > r.sent && sent[r.sent] != nil && arrived >= max(1, len(sent[r.sent].Calls())) {
 			return true
 		}
 	}
@@ -188,7 +226,7 @@ func (r *run) enough(arrived int) bool {
 func (r *run) learn(arrived int) {
 	r.Explorer.mu.Lock()
 	defer r.Explorer.mu.Unlock()
-	r.learned[r.key] = arrived
+	r.learned[r.key] = max(r.learned[r.key], arrived)
 }
 
 // finish ends the requests of a run that is over.
