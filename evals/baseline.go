@@ -34,11 +34,33 @@ type baselineCase struct {
 	// MustPass marks a case that fails the gate if it fails.
 	MustPass bool `json:"must_pass,omitempty"`
 	// Scores are the scores of the runs that have one, by metric, in the order of [Result.Rows].
-	Scores map[string][]float64 `json:"scores"`
+	Scores baselineScores `json:"scores"`
 	// Runs is the number of runs if it is more than that of the scores of any metric.
 	Runs int `json:"runs,omitempty"`
 	// Findings are the rules that runs of the case break, by metric.
 	Findings map[string][]string `json:"findings,omitempty"`
+}
+
+type baselineScores map[string][]float64
+
+// UnmarshalJSON reads an object of lists of numbers. It returns an error for null, which is no score of 0.
+func (s *baselineScores) UnmarshalJSON(text []byte) error {
+	var all map[string][]*float64
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	*s = baselineScores{}
+	for metric, values := range all {
+		list := make([]float64, len(values))
+		for i, v := range values {
+			if v == nil {
+				return fmt.Errorf("score %d of %q is null: want a number", i+1, metric)
+			}
+			list[i] = *v
+		}
+		(*s)[metric] = list
+	}
+	return nil
 }
 
 // Baseline returns the baseline of a result. It marks the cases that old marks or that mustPass

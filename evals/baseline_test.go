@@ -93,6 +93,7 @@ func TestBaselineErrors(t *testing.T) {
 		{`"case":"b"`, `"case":7`, "b.json:11: not a baseline"},
 		{`"case":"b"`, `"case":b`, "b.json:11: not a baseline"},
 		{`"case":"b"`, `"case":"a"`, `b.json: duplicate case "a"`},
+		{"[7]", "[null]", `b.json: not a baseline of looptape eval gate --update: score 1 of "n" is null: want a number`},
 		{"[7]", "[1e101]", `b.json: case "b": the score 1e+101 of "n": want a number within`},
 		{"]\n}\n", "]\n}\n}", "b.json: unexpected data after the baseline"},
 		{"]\n}\n", "", "b.json: not a baseline of looptape eval gate --update: unexpected EOF"},

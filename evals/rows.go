@@ -3,6 +3,7 @@ package evals
 import (
 	"cmp"
 	wire "encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"iter"
 	"math"
@@ -261,7 +262,7 @@ func (c *rowCodec) read(r Rows, at uint64) *rowCodec {
 func (c *rowCodec) place(r *Row) {
 	c.text(&r.Case)
 	integer(c, &r.Epoch)
-	c.text(&r.Digest)
+	c.digest(&r.Digest)
 	c.name(&r.File)
 	integer(c, &r.Line)
 	c.text(&r.Run)
@@ -272,28 +273,58 @@ func (c *rowCodec) row(r *Row) {
 	c.name(&r.part)
 	byName(c, &r.Scores, c.float)
 	c.name(&r.Cluster)
-	if !c.has(len(r.Tags)+len(r.Errors)+len(r.Explanations)+len(r.Findings)+len(r.Gradings)+len(r.Calls)+r.Steps > 0 ||
-		r.NoRun || r.DigestVersion != 0 || r.Usage != llm.Usage{} || r.Cost != 0 || r.Latency != 0) {
-		return
+	has := r.members()
+	c.number(&has)
+	if has&hasTexts != 0 {
+		list(c, &r.Tags, c.name)
+		r.NoRun = c.has(r.NoRun)
+		integer(c, &r.DigestVersion)
+		byName(c, &r.Errors, c.text)
+		byName(c, &r.Explanations, c.text)
+		byName(c, &r.Findings, func(rules *[]string) { list(c, rules, c.name) })
+		byName(c, &r.Gradings, func(g *Grading) {
+			list(c, &g.Responses, c.text)
+			c.usage(&g.Usage)
+		})
 	}
-	list(c, &r.Tags, c.name)
-	r.NoRun = c.has(r.NoRun)
-	integer(c, &r.DigestVersion)
-	byName(c, &r.Errors, c.text)
-	byName(c, &r.Explanations, c.text)
-	byName(c, &r.Findings, func(rules *[]string) { list(c, rules, c.name) })
-	byName(c, &r.Gradings, func(g *Grading) {
-		list(c, &g.Responses, c.text)
-		c.usage(&g.Usage)
-	})
-	c.usage(&r.Usage)
-	c.float(&r.Cost)
-	integer(c, &r.Latency)
-	integer(c, &r.Steps)
-	byName(c, &r.Calls, func(calls *Calls) {
-		integer(c, &calls.N)
-		integer(c, &calls.Failed)
-	})
+	if has&hasUsage != 0 {
+		c.usage(&r.Usage)
+		c.float(&r.Cost)
+		integer(c, &r.Latency)
+	}
+	if has&hasSteps != 0 {
+		integer(c, &r.Steps)
+	}
+	if has&hasCalls != 0 {
+		byName(c, &r.Calls, func(calls *Calls) {
+			integer(c, &calls.N)
+			integer(c, &calls.Failed)
+		})
+	}
+}
+
+// Members of a row that many rows do not have, so that they take no memory there.
+const (
+	hasTexts = 1 << iota
+	hasUsage
+	hasSteps
+	hasCalls
+)
+
+func (r *Row) members() (has uint64) {
+	if len(r.Tags)+len(r.Errors)+len(r.Explanations)+len(r.Findings)+len(r.Gradings) > 0 || r.NoRun || r.DigestVersion != 0 {
+		has |= hasTexts
+	}
+	if r.Usage != (llm.Usage{}) || r.Cost != 0 || r.Latency != 0 {
+		has |= hasUsage
+	}
+	if r.Steps != 0 {
+		has |= hasSteps
+	}
+	if len(r.Calls) > 0 {
+		has |= hasCalls
+	}
+	return has
 }
 
 func (c *rowCodec) usage(u *llm.Usage) {
@@ -353,6 +384,24 @@ func (c *rowCodec) text(v *string) {
 		c.at += int(n)
 	} else {
 		c.out = append(c.out, *v...)
+	}
+}
+
+// digest encodes a text of hexadecimal digits in half of its bytes.
+func (c *rowCodec) digest(v *string) {
+	var buf [64]byte
+	text := *v
+	isHex := c.has(text != "" && len(text)%2 == 0 && strings.Trim(text, "0123456789abcdef") == "")
+	switch {
+	case !isHex:
+		c.text(v)
+	case c.decodes:
+		c.text(&text)
+		*v = string(hex.AppendEncode(buf[:0], []byte(text)))
+	default:
+		raw, _ := hex.AppendDecode(buf[:0], []byte(text))
+		text = string(raw)
+		c.text(&text)
 	}
 }
 

@@ -48,6 +48,9 @@ func TestRows(t *testing.T) {
 		}
 	}
 	rows = append(rows, Row{part: "part"}, Row{Scores: ByName[float64]{}}, Row{Case: strings.Repeat("x", lastPage+1)}, full)
+	for _, digest := range []string{"00", "0123456789abcdef0123456789abcdef", "123", "AB", strings.Repeat("fe", 100)} {
+		rows = append(rows, Row{Digest: digest})
+	}
 	r := NewRows(rows...)
 	for i := range rows {
 		if diff := cmp.Diff(rows[i], r.At(i), cmp.AllowUnexported(Row{})); diff != "" {
@@ -90,6 +93,15 @@ func TestRows(t *testing.T) {
 	two.addAll(r)
 	if diff := cmp.Diff(slices.Collect(NewRows(append([]Row{full}, rows...)...).All()), slices.Collect(two.All()), cmp.AllowUnexported(Row{})); diff != "" {
 		t.Errorf("two lists (-want +got):\n%s", diff)
+	}
+}
+
+// TestSizeOfRows checks that members that a row does not have take no memory, and a digest that of its bits.
+func TestSizeOfRows(t *testing.T) {
+	row := Row{Case: "c", Epoch: importer.NoEpoch, Digest: strings.Repeat("0a", 16), Steps: 1, Scores: newByName(map[string]float64{"m": 1})}
+	rows := NewRows(row)
+	if size, most := rows.pages[0].Len(), 40; size > most {
+		t.Errorf("a row takes %d bytes, want %d at most", size, most)
 	}
 }
 

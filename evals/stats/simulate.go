@@ -64,7 +64,7 @@ func (t DropTest) finds(s strata, cases int) bool {
 //
 // Where all values are 0 or 1, the rate of a case has the distribution that its runs in the base
 // leave: beta with s+κ·p and f+κ·(1−p) for s successes and f failures, where p is the mean of the
-// cases and one more that is ½, and κ = 1/ICC−1. ICC is the correlation of the runs of a case in the base, by
+// cases (of the runs if ICC is 0) and one more that is ½, and κ = 1/ICC−1. ICC is the correlation of the runs of a case in the base, by
 // the analysis of variance (Donner, "A review of inference procedures for the intraclass
 // correlation coefficient in the one-way random effects model", International Statistical Review
 // 54, 1986); without a case of two runs in the base, that of the runs in both samples; without any, 0.
@@ -164,14 +164,17 @@ func (c simulated) expected() float64 {
 
 // rates sets the distributions of the rates.
 func (s *Simulator) rates(base, other *Sample) {
-	n := float64(len(s.cases))
-	p := (total(s.cases, func(c simulated) float64 { return c.mean }) + 0.5) / (n + 1)
 	icc, known := iccOf(base.cases)
 	if !known && other != nil {
 		if both, err := casesOf(base, other); err == nil {
 			icc, _ = iccOf(both.rows())
 		}
 	}
+	n := float64(len(s.cases)) // of the observations that are independent
+	if icc == 0 {
+		n = float64(base.Len())
+	}
+	p := (s.observed*n + 0.5) / (n + 1)
 	for i, runs := range base.cases {
 		c := &s.cases[i]
 		if icc == 0 {

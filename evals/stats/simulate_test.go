@@ -111,7 +111,7 @@ func TestSimulatorFew(t *testing.T) {
 	// 50 runs of three cases that always pass find a small drop.
 	three := [][]float64{repeat(50, 1, 0, 0), repeat(50, 1, 0, 0), repeat(50, 1, 0, 0)}
 	drop, ok, err := simulator(t, 50, 50, sample(t, three...)).Smallest(stats.DropTest{}, 0.8, r)
-	if !ok || err != nil || drop > 0.12 || drop < 0.03 {
+	if !ok || err != nil || drop > 0.06 || drop < 0.03 { // 5 of 150 fail
 		t.Errorf("50 runs of three cases: got %v, %v, %v", drop, ok, err)
 	}
 	// No drop below the least one counts.
