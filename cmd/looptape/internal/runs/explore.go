@@ -158,15 +158,17 @@ type explored struct {
 
 type exploredFailure struct {
 	violation
-	Hint    string   `json:"hint"`
-	Found   int      `json:"found"` // the number of the run
-	Count   int      `json:"count"` // of runs
-	Choices []string `json:"choices"`
-	Minimal bool     `json:"minimal"`
-	Without string   `json:"without,omitempty"` // the choice without which the run passes
-	Command string   `json:"command"`           // repeats the run
-	Trace   string   `json:"trace"`
-	Passing string   `json:"passing,omitempty"`
+	Hint  string `json:"hint"`
+	Found int    `json:"found"` // the number of the run
+	Count int    `json:"count"` // of runs
+	// ByFault is Count by the faults of these runs, without the names of answers; "" has the runs without a fault.
+	ByFault map[string]int `json:"by_fault"`
+	Choices []string       `json:"choices"`
+	Minimal bool           `json:"minimal"`
+	Without string         `json:"without,omitempty"` // the choice without which the run passes
+	Command string         `json:"command"`           // repeats the run
+	Trace   string         `json:"trace"`
+	Passing string         `json:"passing,omitempty"`
 	// Shown is how many of Repeated runs with the choices show the failure of a program.
 	Shown    int `json:"shown,omitempty"`
 	Repeated int `json:"repeated,omitempty"`
@@ -239,7 +241,7 @@ func (o *explored) take(r *explore.Result, command string) {
 	for _, f := range r.Failures {
 		e := exploredFailure{
 			violation: violation{Invariant: f.Invariant, Level: "error", Run: f.Violation.Run, Event: f.Event, Message: f.Message},
-			Hint:      f.Hint, Found: f.Run, Count: f.Count, Minimal: f.Minimal, Trace: f.Text, Passing: f.Neighbor, Choices: choiceTexts(f.Choices),
+			Hint:      f.Hint, Found: f.Run, Count: f.Count, ByFault: f.ByFault, Minimal: f.Minimal, Trace: f.Text, Passing: f.Neighbor, Choices: choiceTexts(f.Choices),
 			Command: repeatCommand(command, f.Choices), Shown: f.Shown, Repeated: f.Repeated,
 		}
 		if f.Flipped != nil {
