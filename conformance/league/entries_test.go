@@ -21,6 +21,7 @@ type entry struct {
 	settings string
 	explore  func(t *testing.T, s *fake.Script) *explore.Result
 	unstable string // why its runs differ when they are repeated; empty if they must not
+	program  bool   // from npm; explored with the flag -programs
 }
 
 func exploreLoop(l looptest.Loop) func(t *testing.T, s *fake.Script) *explore.Result {
@@ -61,15 +62,16 @@ func entries() []entry {
 		einoErrors    = "ReAct agent, `WrapToolWithErrorHandler`, `UnknownToolsHandler`, `StreamToolCallChecker` that reads the whole stream, `MaxStep` 40"
 		adkUnstable   = "The error result for an unknown tool lists the tools in the order of a Go map (`handleFunctionCalls` in `internal/llminternal/base_flow.go`)."
 	)
-	return append(list,
-		entry{"fantasy, Generate", "fantasy", fantasyModule, fantasyClient, errorResults, exploreLoop(fantasyLoop(false, false)), ""},
-		entry{"fantasy, Stream", "fantasy", fantasyModule, fantasyClient, errorResults, exploreLoop(fantasyLoop(true, false)), ""},
-		entry{"fantasy, Stream, parallel", "fantasy", fantasyModule, fantasyClient, errorResults + "; the tools are `Parallel`", exploreLoop(fantasyLoop(true, true)), ""},
-		entry{"eino, Generate", "eino", einoModule, einoClient, einoErrors, exploreLoop(einoLoop(false)), ""},
-		entry{"eino, Stream", "eino", einoModule, einoClient, einoErrors, exploreLoop(einoLoop(true)), ""},
-		entry{"ADK", "ADK", adkModule, adkClient, "`llmagent`, sessions in memory", exploreLoop(adkLoop(false)), adkUnstable},
-		entry{"ADK, SSE", "ADK", adkModule, adkClient, "the same with `StreamingModeSSE`", exploreLoop(adkLoop(true)), adkUnstable},
+	list = append(list,
+		entry{"fantasy, Generate", "fantasy", fantasyModule, fantasyClient, errorResults, exploreLoop(fantasyLoop(false, false)), "", false},
+		entry{"fantasy, Stream", "fantasy", fantasyModule, fantasyClient, errorResults, exploreLoop(fantasyLoop(true, false)), "", false},
+		entry{"fantasy, Stream, parallel", "fantasy", fantasyModule, fantasyClient, errorResults + "; the tools are `Parallel`", exploreLoop(fantasyLoop(true, true)), "", false},
+		entry{"eino, Generate", "eino", einoModule, einoClient, einoErrors, exploreLoop(einoLoop(false)), "", false},
+		entry{"eino, Stream", "eino", einoModule, einoClient, einoErrors, exploreLoop(einoLoop(true)), "", false},
+		entry{"ADK", "ADK", adkModule, adkClient, "`llmagent`, sessions in memory", exploreLoop(adkLoop(false)), adkUnstable, false},
+		entry{"ADK, SSE", "ADK", adkModule, adkClient, "the same with `StreamingModeSSE`", exploreLoop(adkLoop(true)), adkUnstable, false},
 	)
+	return append(list, programs()...)
 }
 
 // The modules of the loops.

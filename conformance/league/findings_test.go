@@ -78,6 +78,25 @@ var findings = []finding{
 	{"ADK", "INV-01", []string{repeatedID}, causeResponse, "The history is made from the events of the session, and results are joined to calls by id (`internal/llminternal/contents_processor.go`). If a response has an id of an earlier response, its results replace those of the earlier call and are repeated there. ADK generates an id for a call without one."},
 	{"ADK", "INV-01", []string{emptyName, quirks}, causeResponse, "With SSE, a call without a name is omitted from the history."},
 	{"ADK", "INV-24", []string{emptyName, quirks}, causeResponse, "A call with an empty name gets an error result, and is sent back with its empty name."},
+
+	{"AI SDK", "INV-11", []string{wrongFinish, "name after its arguments", quirks}, causeResponse, "A chunk or a response in another form than the documented one is an error of the client. The result has another finish reason as `other`."},
+	{"AI SDK", "INV-23", []string{emptyName, quirks}, causeResponse, "The client rejects a delta that begins a call without a name, and the run fails."},
+	{"AI SDK", "INV-05", []string{"arguments that grow", "its arguments twice", "{} before its arguments", quirks}, causeResponse, "Deltas are joined as they come, also if the server repeats arguments."},
+	{"AI SDK", "INV-04", []string{repeatedID, emptyID, quirks}, causeResponse, "Ids are sent back as the provider sent them."},
+	{"AI SDK", "INV-24", []string{emptyName, quirks}, causeResponse, "A call with an empty or invalid name gets an error result, and is sent back with its name."},
+
+	{"OpenAI Agents", "INV-11", []string{"is a refusal"}, causeDocumented, "A refusal ends the run with a `ModelRefusalError`."},
+	{"OpenAI Agents", "INV-11", []string{wrongFinish, emptyID, quirks}, causeResponse, "A call without an id is a `ModelBehaviorError`. The finish reason is not read."},
+	{"OpenAI Agents", "INV-23", []string{repeatedID, emptyID, emptyName, quirks}, causeResponse, "A call with an empty id, or with an id that was used before, ends the run with a `ModelBehaviorError`."},
+	{"OpenAI Agents", "INV-03", []string{"unknown tool"}, causeLoop, "With `return_error_to_model`, the error result for an unknown tool comes after the results of the other calls. Each result has its id, so Chat Completions accepts the request."},
+	{"OpenAI Agents", "INV-24", []string{emptyName, quirks}, causeResponse, "The name and the arguments of a call are sent back as they came."},
+
+	{"LangGraph", "INV-01", []string{wrongArgs, "has no arguments", extraText, quirks}, causeLoop, "LangChain puts a call whose arguments are not JSON into `invalid_tool_calls`. The agent does not answer it, and the client does not send it back, so the model gets no error."},
+	{"LangGraph", "INV-11", []string{wrongFinish, quirks}, causeResponse, "The finish reason is not read."},
+	{"LangGraph", "INV-23", []string{quirks}, causeResponse, "A call without an id cannot be answered, and the run fails."},
+	{"LangGraph", "INV-07", []string{quirks}, causeResponse, "A call whose arguments are no string is no call for LangChain, and the run ends."},
+	{"LangGraph", "INV-04", []string{repeatedID, emptyID, quirks}, causeResponse, "Ids are sent back as the provider sent them."},
+	{"LangGraph", "INV-24", []string{emptyName, quirks}, causeResponse, "A call with an empty or invalid name gets an error result, and is sent back with its name."},
 }
 
 // explained returns the index of the finding for runs that violate an invariant with a fault.

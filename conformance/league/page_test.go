@@ -52,8 +52,9 @@ The presets of looptape and loops of other projects were explored with the same 
 faults](exploring.md): in each order of the answers, and with each fault. The tables show which [invariants](invariants.md)
 the runs violated, and why. These commands make the page:
 
+    (cd conformance/npm && npm ci)
     cd conformance/league
-    go test . -update -times 20
+    go test . -timeout 2h -update -times 20 -programs
 
 ## Loops
 
@@ -63,7 +64,8 @@ const how = `
 Each loop has the settings that its documentation gives for a loop that continues after the failure of a tool. Each calls the
 client of its own project, which sends requests to ` + "`looptest.ExploreHTTP`" + ` with Chat Completions or Gemini. So the client decodes each
 response, and reports or repeats each failure, as with a provider. Time is virtual. The rows with a trace have no client:
-` + "`looptape explore`" + ` explores the same script and checks the trace.
+` + "`looptape explore`" + ` explores the same script and checks the trace. The loops from npm are the programs of
+[conformance/npm](../conformance/npm/README.md), under ` + "`looptape explore --keep`" + ` with Chat Completions.
 
 ## Explorations
 
@@ -77,8 +79,9 @@ more runs.
 `
 
 const after = `
-Each exploration was repeated as the last column says, with the same runs, failures and choices. An unstable loop has
-runs that differ although their choices are the same.
+Each exploration was repeated as the last column says, with the same runs, failures and choices. The programs from npm were
+explored once, and each of their failures was repeated 20 times from its choices. An unstable loop has runs that differ
+although their choices are the same.
 
 ## Failures
 
@@ -105,6 +108,9 @@ const limits = `
 - A client can repair a response, or repeat a request, before its loop sees it.
 - The protocols differ. Chat Completions has no mark for the result of a tool that failed. Gemini needs no ids, and its
   arguments are objects.
+- The loops in Go run with virtual time and repeat requests as they do by default. Their tools are answers whose order is a
+  choice, and the run is canceled. The programs from npm run in real time and without retries. Their tools return at once and
+  do not fail, and they are not canceled. So their numbers of runs are smaller, and INV-16 and INV-17 are not checked.
 - The checks are those of ` + "`looptest.ExploreHTTP`" + `: requests, tools, and the end of a run. What a loop exposes in the process, such
   as its messages and its usage, is not checked. The rows with a trace are checked for all invariants that a trace
   shows. There, a documented behavior is an event.

@@ -1,7 +1,7 @@
 // OpenAI's Agents SDK: its loop, over both protocols of OpenAI.
 import { Agent, OpenAIProvider, Runner, setTracingDisabled, tool } from '@openai/agents'
 import OpenAI from 'openai'
-import { main, maxSteps, retries, timeout, tools } from './case.mjs'
+import { keep, main, maxSteps, retries, timeout, tools } from './case.mjs'
 
 setTracingDisabled(true)
 
@@ -11,6 +11,7 @@ await main(async ({ protocol, streaming, input }) => {
       openAIClient: new OpenAI({ maxRetries: retries, timeout }),
       useResponses: protocol === 'openai-responses',
     }),
+    ...(keep && { toolNotFoundBehavior: 'return_error_to_model' }),
   })
   const agent = new Agent({
     name: 'weather',

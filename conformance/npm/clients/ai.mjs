@@ -3,7 +3,7 @@ import { createAnthropic } from '@ai-sdk/anthropic'
 import { createGoogle } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { generateText, isStepCount, jsonSchema, streamText, tool } from 'ai'
-import { main, maxSteps, retries, timeout, tools } from './case.mjs'
+import { keep, main, maxSteps, retries, timeout, tools } from './case.mjs'
 
 globalThis.AI_SDK_LOG_WARNINGS = false
 
@@ -25,10 +25,19 @@ await main(async ({ protocol, streaming, input }) => {
     maxRetries: retries,
     timeout: 3 * timeout, // of the whole loop, with the wait before a retry
   }
-  if (!streaming) return (await generateText(body)).text
+  if (!streaming) {
+    const { text, finishReason } = await generateText(body)
+    return complete(text, finishReason)
+  }
   let failed
   const stream = streamText({ ...body, onError: ({ error }) => (failed ??= error) })
   await stream.consumeStream()
   if (failed !== undefined) throw failed
-  return stream.text
+  return complete(await stream.text, await stream.finishReason)
 })
+
+/** Returns the text. With keep, a run that ended early is an error: the library reports that in the finish reason. */
+function complete(text, finishReason) {
+  if (keep && ['error', 'interrupted'].includes(finishReason)) throw new Error(`the run ended with ${finishReason}`)
+  return text
+}

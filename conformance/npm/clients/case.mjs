@@ -3,16 +3,20 @@
 import { createInterface } from 'node:readline'
 
 /** The time limit of a response, the retries and the step limit of a loop. */
+const [protocol, mode, argument] = process.argv.slice(2)
+export const keep = argument === 'keep'
 export const timeout = 2000
-export const retries = 1
+export const retries = keep ? 0 : 1 // the wait before a retry takes time
 export const maxSteps = 8
 
 const object = (properties) => ({ type: 'object', properties, required: Object.keys(properties), additionalProperties: false })
 
 const skies = { Bern: 'rain', Rome: 'sun', Oslo: 'snow' }
 
+const numbered = (name) => ({ name, description: name, parameters: object({ n: { type: 'number' } }), run: ({ n }) => `${name} got {"n":${n}}` })
+
 /** The tools of all scenarios: name, description, JSON Schema of the arguments, function. */
-export const tools = [
+export const tools = keep ? [numbered('a'), numbered('b')] : [
   { name: 'weather', description: 'The weather of a city.', parameters: object({ city: { type: 'string' } }), run: ({ city }) => skies[city] ?? 'fog' },
   { name: 'note', description: 'Notes a text.', parameters: object({ text: { type: 'string' } }), run: () => 'noted' },
   { name: 'now', description: 'The time.', parameters: object({}), run: () => 'noon' },
@@ -56,12 +60,12 @@ async function result(run, c) {
  * environment with base URLs and keys, which the libraries read.
  *
  * With the arguments PROTOCOL and streaming or non-streaming, it runs this case with the current
- * environment, prints the text, and exits with status 1 on failure. Without arguments, each line of
- * the input is a case in JSON, and each line of the output is a result {"id", "text", "error"}.
+ * environment, prints the text, and exits with status 1 on failure. With the third argument keep, it runs the case for each
+ * line of the input and writes a line "done" or "done 1", as looptape explore --keep requires; the tools are a and b. Without
+ * arguments, each line of the input is a case in JSON, and each line of the output is a result {"id", "text", "error"}.
  */
 export async function main(run) {
-  const [protocol, mode] = process.argv.slice(2)
-  if (protocol !== undefined) {
+  if (protocol !== undefined && !keep) {
     console.log(await run({ protocol, streaming: mode === 'streaming', input: prompt }))
     process.exit() // some libraries keep a connection open for a while
   }
@@ -70,6 +74,12 @@ export async function main(run) {
   }
   console.log = console.info = console.error // output of libraries is not a result
   for await (const line of createInterface({ input: process.stdin })) {
+    if (keep) {
+      const { error } = await result(run, { protocol, streaming: mode === 'streaming' })
+      if (error !== '') console.error(error)
+      process.stdout.write(error === '' ? 'done\n' : 'done 1\n')
+      continue
+    }
     process.stdout.write(JSON.stringify(await result(run, JSON.parse(line))) + '\n')
   }
 }
