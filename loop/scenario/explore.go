@@ -19,7 +19,7 @@ import (
 
 // Program returns a function that makes programs for package explore. A program runs the script with the choices of
 // [fake.World]; after each event the run may be canceled, or its consumer may stop. adjust, if not nil, changes the
-// configuration of each program. Each invariant that a trace shows is checked, INV-16 and INV-26.
+// configuration of each program. Each invariant that a trace shows is checked, INV-16, INV-26, and which tools were entered with which arguments.
 func Program(s *fake.Script, adjust func(*loop.Config)) (func() explore.Program, error) {
 	if _, err := validate(s, fake.Pos{}); err != nil {
 		return nil, err
@@ -55,6 +55,7 @@ type exploration struct {
 
 	events    []trace.Event // of the last run, and of the run that continued it
 	continued bool          // the run has ended with pending calls, and another one continues it
+	entered   []entry       // tools that were entered, in order
 	processes []int         // the indexes of the first events of further processes
 	keeper    *keeper       // nil without a store
 
@@ -85,8 +86,37 @@ func (x *exploration) configure() {
 }
 
 func (x *exploration) runTool(ctx context.Context, c loop.Call) (loop.Output, error) {
+	x.entered = append(x.entered, entry{process: len(x.processes), call: c.ID, arguments: c.Arguments})
 	parts, err := x.world.Run(ctx, c.ID, c.Name, c.Arguments)
 	return loop.Output{Content: parts}, err
+}
+
+// entry is a tool that was entered.
+type entry struct {
+	process         int
+	call, arguments string
+	recorded        string // the arguments in the trace
+}
+
+// record records the arguments that the trace has for a call.
+func (x *exploration) record(process int, call, arguments string) {
+	for i := range x.entered {
+		if e := &x.entered[i]; e.call == call && e.process == process {
+			e.recorded = arguments
+		}
+	}
+}
+
+// checkEntered reports tools that were entered twice, or with other arguments than the trace has.
+func (x *exploration) checkEntered(report reporter) {
+	for i, e := range x.entered {
+		if slices.ContainsFunc(x.entered[:i], func(o entry) bool { return o.call == e.call && o.process == e.process }) {
+			report("INV-08", "the tool of the call %q was entered twice", e.call)
+		}
+		if e.arguments != e.recorded {
+			report("INV-09", "the tool of the call %q got the arguments %q, and the trace has %q", e.call, e.arguments, e.recorded)
+		}
+	}
 }
 
 // awaitOther lets tools that the script does not have end when an answer comes, as those of the script do: their order
@@ -114,7 +144,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	cfg := x.cfg
 	cfg.Clock = clock
 	x.addMiddleware(&cfg, c)
-	x.events, x.processes, x.sent, x.sentBytes = x.events[:0], x.processes[:0], x.sent[:0], x.sentBytes[:0]
+	x.events, x.processes, x.entered, x.sent, x.sentBytes = x.events[:0], x.processes[:0], x.entered[:0], x.sent[:0], x.sentBytes[:0]
 	var found []check.Violation
 	report := func(invariant, format string, args ...any) {
 		found = append(found, check.Violation{Invariant: invariant, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
@@ -133,15 +163,21 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	}); v != nil {
 		report("INV-26", "the run does not end: %v", v)
 	}
-	abandoned := 0
+	abandoned, process := 0, 0
 	checker := check.New(nil)
 	for i, ev := range x.events {
-		if slices.Contains(x.processes, i) {
+		if process < len(x.processes) && x.processes[process] == i {
+			process++
 			found = appendErrors(found, checker.Done())
 			checker = check.New(nil)
 		}
-		if _, is := ev.Body.(trace.Abandoned); is {
+		switch b := ev.Body.(type) {
+		case trace.Abandoned:
 			abandoned++
+		case trace.ToolStart:
+			x.record(process, b.ToolCallID, b.Arguments)
+		case trace.ToolArguments:
+			x.record(process, b.ToolCallID, b.Arguments)
 		}
 		checker.Add(ev)
 	}
@@ -149,6 +185,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 		report("INV-16", "%d goroutines were running when the run had ended, and %d calls were abandoned", live, abandoned)
 	}
 	found = appendErrors(found, checker.Done())
+	x.checkEntered(report)
 	x.checkSent(report)
 	if !x.second && c.Few(1) {
 		x.checkPairs(c.Taken(), report)
