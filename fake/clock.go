@@ -53,12 +53,13 @@ type Clock struct {
 	random  *rand.Rand
 	started int // tasks from Go
 
-	chooser Chooser     // of an explored run; see World
-	pool    *pool       // of the explored runs
-	end     func(error) // ends the context of the explored run, once
-	held    []*task     // goroutines that start only after the cancel
-	pending []*task     // memory of the tasks that wait for an answer
-	names   []string    // memory of the options of a choice
+	chooser  Chooser        // of an explored run; see World
+	pool     *pool          // of the explored runs
+	end      func(error)    // ends the context of the explored run, once
+	deadlock *DeadlockError // the first one, apart from that of Drain
+	held     []*task        // goroutines that start only after the cancel
+	pending  []*task        // memory of the tasks that wait for an answer
+	names    []string       // memory of the options of a choice
 }
 
 // NewClock returns a clock at its start.

@@ -46,7 +46,6 @@ type World struct {
 	pool   *pool
 
 	ctx      *runContext // of the run
-	deadlock error       // of a call whose context does not end
 	answers  *answers    // in place of a clock
 	harmless int         // 2 if tools neither panic nor end their goroutine
 }
@@ -194,11 +193,7 @@ func (w *World) until(ctx context.Context) error {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
-	err := w.model.Clock.Until(ctx)
-	if _, is := errors.AsType[*DeadlockError](err); is {
-		w.deadlock = err
-	}
-	return err
+	return w.model.Clock.Until(ctx)
 }
 
 // respond returns the variants of the response to a request, and the name of the request.
@@ -507,9 +502,8 @@ func (c *Clock) nextTask() int {
 }
 
 // Go calls f on a goroutine of the world, which a tool may end, and returns its panic when f has ended, or the error
-// of a call whose context does not end although the run was canceled.
+// of a deadlock, which the loop may have handled as the error of a call or a hook.
 func (w *World) Go(f func()) (panicked any) {
-	w.deadlock = nil
 	done := make(chan struct{})
 	w.pool.run(func() {
 		defer close(done)
@@ -517,8 +511,8 @@ func (w *World) Go(f func()) (panicked any) {
 		f()
 	})
 	<-done
-	if panicked == nil && w.deadlock != nil {
-		return w.deadlock
+	if err := w.model.Clock.deadlock; panicked == nil && err != nil {
+		return err
 	}
 	return panicked
 }

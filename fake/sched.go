@@ -192,6 +192,9 @@ func (c *Clock) failDeadlock() {
 			failing = append(failing, t)
 		}
 	}
+	if c.deadlock == nil && (failing != nil || c.main.waiting.on != drain) {
+		c.deadlock = err
+	}
 	for _, t := range failing {
 		c.wake(t, err)
 	}

@@ -53,11 +53,13 @@ type exploration struct {
 	sent      []sentRequest // of the last run
 	sentBytes []byte
 
-	events    []trace.Event // of the last run, and of the run that continued it
-	continued bool          // the run has ended with pending calls, and another one continues it
-	entered   []entry       // tools that were entered, in order
-	processes []int         // the indexes of the first events of further processes
-	keeper    *keeper       // nil without a store
+	events    []trace.Event   // of the last run, and of the run that continued it
+	continued bool            // the run has ended with pending calls, and another one continues it
+	ctx       context.Context // of the run
+	late      bool            // the model was called after its end
+	entered   []entry         // tools that were entered, in order
+	processes []int           // the indexes of the first events of further processes
+	keeper    *keeper         // nil without a store
 
 	conversation []llm.Message // of the last run with a store
 	plain        []llm.Message // the conversation of a run without a fault, once a run needs it
@@ -86,7 +88,7 @@ func (x *exploration) configure() {
 }
 
 func (x *exploration) runTool(ctx context.Context, c loop.Call) (loop.Output, error) {
-	x.entered = append(x.entered, entry{process: len(x.processes), call: c.ID, arguments: c.Arguments})
+	x.entered = append(x.entered, entry{process: len(x.processes), call: c.ID, arguments: c.Arguments, late: x.ctx.Err() != nil})
 	parts, err := x.world.Run(ctx, c.ID, c.Name, c.Arguments)
 	return loop.Output{Content: parts}, err
 }
@@ -95,6 +97,7 @@ func (x *exploration) runTool(ctx context.Context, c loop.Call) (loop.Output, er
 type entry struct {
 	process         int
 	call, arguments string
+	late            bool   // the context of the run had ended
 	recorded        string // the arguments in the trace
 }
 
@@ -107,11 +110,18 @@ func (x *exploration) record(process int, call, arguments string) {
 	}
 }
 
-// checkEntered reports tools that were entered twice, or with other arguments than the trace has.
+// checkEntered reports tools that were entered twice, with other arguments than the trace has, or after the end of the
+// run's context, as no model call may begin then.
 func (x *exploration) checkEntered(report reporter) {
+	if x.late {
+		report("INV-17", "the model was called after the context of the run had ended")
+	}
 	for i, e := range x.entered {
 		if slices.ContainsFunc(x.entered[:i], func(o entry) bool { return o.call == e.call && o.process == e.process }) {
 			report("INV-08", "the tool of the call %q was entered twice", e.call)
+		}
+		if e.late {
+			report("INV-17", "the tool of the call %q was entered after the context of the run had ended", e.call)
 		}
 		if e.arguments != e.recorded {
 			report("INV-09", "the tool of the call %q got the arguments %q, and the trace has %q", e.call, e.arguments, e.recorded)
@@ -137,6 +147,7 @@ func (x *exploration) Close() { x.world.Close() }
 // Run implements [explore.Program].
 func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	ctx, clock := x.world.Begin(c)
+	x.ctx, x.late = ctx, false
 	x.keeper, x.continued = x.newKeeper(c), false
 	if len(x.cfg.Middleware) > 0 { // middleware may have a state that runs share, such as the variables of agents
 		x.configure()

@@ -25,6 +25,7 @@ type sentRequest struct {
 // Stream implements [llm.Model]: it records the request, and the world responds. Messages that the request before has, too,
 // are recorded once.
 func (x *exploration) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	x.late = x.late || x.ctx.Err() != nil
 	s := sentRequest{request: req}
 	if n := len(x.sent); n > 0 {
 		before := x.sent[n-1].request.Messages

@@ -149,6 +149,7 @@ func (k *keeper) nextProcess(agent *loop.Agent, first loop.Input, report reporte
 		in.Resume = &loop.Resume{Of: "r1"}
 	}
 	ctx := x.world.Renew()
+	x.ctx = ctx
 	run := agent.Start(ctx, in)
 	x.consume(ctx, run, k.c)
 	res, err := run.Wait()
