@@ -73,6 +73,12 @@ func tableOf(t *testing.T, name string) string {
 			rows = append(rows, append([]string{f[0] + " × " + f[1]}, f[2:]...))
 		}
 		return markdown([]string{"steps × calls", "faults", "orders", "runs", "different runs", "set"}, rows)
+	case "mutants":
+		var rows [][]string
+		for line := range strings.Lines(read(t, "loop/testdata/mutants.tsv")) {
+			rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+		}
+		return markdown([]string{"invariant", "change to the loop", "violated invariants, after which number of runs"}, rows)
 	case "options":
 		var rows [][]string
 		for _, o := range loop.Options() {

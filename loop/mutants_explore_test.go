@@ -42,6 +42,14 @@ var exploredConfigs = []struct {
 	{"a tool of the client", 1, 2, func(c *loop.Config) { c.Tools[0].Run = nil }},
 }
 
+// together are the invariants that no mutant violates alone in an exploration, with the reason.
+var together = map[string]string{
+	"INV-01": "a resumed run begins with the changed history",
+	"INV-02": "a resumed run begins with the changed history",
+	"INV-03": "a resumed run begins with the changed history",
+	"INV-23": "the runaway guard does not count the result, which INV-20 reports",
+}
+
 // exploredScript is a plain script with usage and opaque data.
 func exploredScript(steps, calls int) *fake.Script {
 	s := &fake.Script{File: "plain", Input: []llm.Message{llm.User("go")}, Tools: []fake.Tool{{Name: "t", Behavior: fake.Behavior{Text: "fine"}}, {Name: "u", Behavior: fake.Behavior{Text: "good"}}}}
@@ -57,11 +65,17 @@ func exploredScript(steps, calls int) *fake.Script {
 	return s
 }
 
-// exploredInvariants explores the loop and returns the invariants that it violates, each with the configuration and
-// the number of runs until it was found.
-func exploredInvariants(t *testing.T) map[string]string {
+// exploredInvariant is how an exploration finds an invariant violated.
+type exploredInvariant struct {
+	Runs    int    // the number of runs in all configurations until then, or 0 if runs were unstable
+	Where   string // the configuration
+	Choices string
+}
+
+// exploredInvariants explores the loop in each configuration, and returns the invariants that it violates.
+func exploredInvariants(t *testing.T) map[string]exploredInvariant {
 	t.Helper()
-	found := map[string]string{}
+	found, before := map[string]exploredInvariant{}, 0
 	for _, cfg := range exploredConfigs {
 		start, err := scenario.Program(exploredScript(cfg.steps, cfg.calls), cfg.adjust)
 		if err != nil {
@@ -69,13 +83,14 @@ func exploredInvariants(t *testing.T) map[string]string {
 		}
 		r := explore.Exhaust(start, explore.Bounds{Faults: 1})
 		for _, f := range r.Failures {
-			if found[f.Invariant] == "" {
-				found[f.Invariant] = fmt.Sprintf("run %d of %d with %s: %v", f.Run, r.Runs, cfg.name, f.Choices)
+			if _, again := found[f.Invariant]; !again {
+				found[f.Invariant] = exploredInvariant{before + f.Run, cfg.name, fmt.Sprint(f.Choices)}
 			}
 		}
-		if len(r.Unstable) > 0 && found["INV-27"] == "" {
-			found["INV-27"] = "unstable with " + cfg.name
+		if _, again := found["INV-27"]; len(r.Unstable) > 0 && !again {
+			found["INV-27"] = exploredInvariant{0, cfg.name, r.Unstable[0]}
 		}
+		before += r.Runs
 	}
 	return found
 }

@@ -2,6 +2,8 @@ package loop_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,8 +33,8 @@ var mutants = []mutant{
 		"r.res.ToolSteps++", `r.res.ToolSteps++; if r.cfg.OneMessagePerResult { r.transcript.append(llm.User("Here are the results.")) }`},
 	{"INV-03", "results are sent in reverse", "transcript.go",
 		"parts = append(parts, res)", "parts = append([]llm.Part{res}, parts...)"},
-	{"INV-04", "an id that was used is kept", "internal/conversation/call.go",
-		"return len(s.used) > n", "return len(s.used) >= n"},
+	{"INV-04", "the ids of earlier responses are forgotten", "internal/conversation/call.go",
+		"s.generated += s.trying", "s.generated += s.trying; for _, id := range s.reserved { delete(s.used, id) }"},
 	{"INV-05", "a rewrite is not recorded", "kernel.go",
 		"r.emit(n, w)", "_ = w"},
 	{"INV-06", "a request is emptied after its use", "kernel.go",
@@ -40,7 +42,7 @@ var mutants = []mutant{
 	{"INV-07", "pending calls are not reported", "lifecycle.go",
 		"res.Pending = conversation.Pending(t.history)", "res.Pending = conversation.Pending(nil)"},
 	{"INV-08", "a call is begun twice", "group.go",
-		"if !x.begin(p) {", "if p.Arguments == p.Call.Arguments { x.begin(p) }; if !g.exec.begin(p) {"},
+		"if !x.begin(p) {", "if !x.begin(p) || p.Arguments == p.Call.Arguments && !x.begin(p) {"},
 	{"INV-09", "other arguments are not recorded", "executor.go",
 		"if p.Arguments != p.Call.Arguments {", "if false {"},
 	{"INV-10", "pieces of spaces are dropped", "../llm/accumulator.go",
@@ -114,8 +116,8 @@ type found struct {
 	Invariants map[string][]string
 	// Recordings are the recordings that fail with each transport.
 	Recordings []string
-	// Explored are the invariants that an exploration of a plain script finds violated, and how.
-	Explored map[string]string
+	// Explored are the invariants that an exploration of a plain script finds violated.
+	Explored map[string]exploredInvariant
 }
 
 // TestMutants builds the loop with each change and runs the scenarios of the invariants. They
@@ -125,6 +127,7 @@ func TestMutants(t *testing.T) {
 	if os.Getenv(mutantsEnv) == "" {
 		t.Skipf("building %d changed loops takes minutes; set %s=1, or run .ci/mutants", len(mutants), mutantsEnv)
 	}
+	table := readMutantTable(t)
 	for _, m := range mutants {
 		t.Run(m.id, func(t *testing.T) {
 			found := buildAndRun(t, m)
@@ -140,12 +143,90 @@ func TestMutants(t *testing.T) {
 			}
 			m.checkRecordings(t, found.Recordings)
 			t.Logf("%s: explored: %v", m.id, found.Explored)
-			if found.Explored[m.id] == "" {
-				t.Errorf("%s: %s; an exploration finds %v", m.id, m.what, found.Explored)
+			if want := table[m.name()]; found.row() != want {
+				t.Errorf("%s: an exploration finds %q, want %q; wrote %s", m.name(), found.row(), want, mutantTable)
+				table[m.name()] = found.row()
+				writeMutantTable(t, table)
 			}
 		})
 	}
 }
+
+// mutantTable has the invariants that explorations find violated, by mutant.
+const mutantTable = "testdata/mutants.tsv"
+
+func (m mutant) name() string { return m.id + "\t" + m.what }
+
+// row returns the invariants that the exploration found, with the number of runs until then, the earliest first.
+func (f found) row() string {
+	ids := slices.SortedFunc(maps.Keys(f.Explored), func(a, b string) int {
+		if d := f.Explored[a].Runs - f.Explored[b].Runs; d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	for i, id := range ids {
+		if n := f.Explored[id].Runs; n > 0 {
+			ids[i] = fmt.Sprintf("%s after %d", id, n)
+		}
+	}
+	return strings.Join(ids, ", ")
+}
+
+func readMutantTable(t *testing.T) map[string]string {
+	t.Helper()
+	src, err := os.ReadFile(mutantTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := map[string]string{}
+	for line := range strings.Lines(string(src)) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3)
+		if len(f) != 3 {
+			t.Fatalf("%s: %q: want three columns", mutantTable, line)
+		}
+		table[f[0]+"\t"+f[1]] = f[2]
+	}
+	return table
+}
+
+// writeMutantTable writes a row for each mutant.
+func writeMutantTable(t *testing.T, table map[string]string) {
+	t.Helper()
+	var out strings.Builder
+	for _, m := range mutants {
+		out.WriteString(m.name() + "\t" + table[m.name()] + "\n")
+	}
+	write(t, mutantTable, []byte(out.String()))
+}
+
+// TestMutantTable checks the table: each mutant has a row, in order, and explorations find each invariant violated by a mutant
+// that violates no other, except those of together.
+func TestMutantTable(t *testing.T) {
+	table := readMutantTable(t)
+	alone := map[string]bool{}
+	for _, m := range mutants {
+		row, ok := table[m.name()]
+		if !ok {
+			t.Errorf("%s has no row for %q; run .ci/mutants", mutantTable, m.name())
+		}
+		ids := invariantID.FindAllString(row, -1)
+		if !slices.Contains(ids, m.id) {
+			t.Errorf("%s: an exploration finds only %q", m.name(), row)
+		}
+		alone[m.id] = alone[m.id] || slices.Equal(ids, []string{m.id})
+	}
+	for id, found := range alone {
+		if reason := together[id]; found == (reason != "") {
+			t.Errorf("%s is found alone: %t; together has the reason %q", id, found, reason)
+		}
+	}
+	if len(table) != len(mutants) {
+		t.Errorf("%s has %d rows, want one for each of %d mutants; run .ci/mutants", mutantTable, len(table), len(mutants))
+	}
+}
+
+var invariantID = regexp.MustCompile(`INV-\d+`)
 
 // survivors are recordings that do not fail with the mutant of an invariant that they show.
 var survivors = []struct {
@@ -153,6 +234,7 @@ var survivors = []struct {
 	names  *regexp.Regexp
 	reason string
 }{
+	{"INV-04", regexp.MustCompile(`^INV-04/`), "the id repeats within a response; the scenario INV-04-later shows a later one"},
 	{"INV-07", regexp.MustCompile(`^INV-07/`), "no call is pending; those of INV-07-pending fail"},
 	{"INV-11", regexp.MustCompile(`/openai-responses$`), "the codec derives the finish reason from the calls"},
 	{"INV-12", regexp.MustCompile(`(chat|responses|messages|gemini)$`), "the responses are streaming; those that are not fail"},
