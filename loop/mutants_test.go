@@ -200,7 +200,7 @@ func writeMutantTable(t *testing.T, table map[string]string) {
 	write(t, mutantTable, []byte(out.String()))
 }
 
-// TestMutantTable checks the table: each mutant has a row, in order, and explorations find each invariant violated by a mutant
+// TestMutantTable checks the table: each mutant has a row, and explorations find each invariant violated by a mutant
 // that violates no other, except those of together.
 func TestMutantTable(t *testing.T) {
 	table := readMutantTable(t)
