@@ -195,9 +195,9 @@ type streak struct {
 }
 
 // countResult counts a result for the runaway guard. A call that was denied or canceled is
-// neither a failure nor a success.
+// neither a failure nor a success. The guard does not see the calls that a resumed run begins with.
 func (r *run) countResult(tool string, failed, chosen bool) {
-	if r.declared.guard <= 0 || chosen {
+	if r.declared.guard <= 0 || chosen || r.resumed && !r.step.open {
 		return
 	}
 	s := &r.streaks

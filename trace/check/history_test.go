@@ -120,6 +120,16 @@ func TestResumedResponses(t *testing.T) {
 	wantOne(t, (&script{events: append(first.events, s.events...)}).check(), "INV-07")
 }
 
+// TestResumedGuard: the runaway guard does not see the calls that a resumed run begins with.
+func TestResumedGuard(t *testing.T) {
+	d := call("d", "f")
+	s := begin("r2", declared)
+	s.add(trace.Resumed{Of: "elsewhere"}).starts(d).ends(good("d"))
+	s.history = []llm.Message{llm.User("go"), llm.Assistant(d), llm.ToolResults(good("d"))}
+	s.round(c1, bad("c1")).done().round(c3, bad("c3"))
+	wantNone(t, s.decide(trace.Stop, trace.ReasonRunawayGuard, 0).done().end(trace.ReasonRunawayGuard).check())
+}
+
 // TestResumedDecisions checks that a run which resumes another may decide on the
 // calls that it was left with, before its first step and not later.
 func TestResumedDecisions(t *testing.T) {
