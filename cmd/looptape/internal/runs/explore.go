@@ -2,6 +2,7 @@ package runs
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"unicode"
 
@@ -239,17 +240,23 @@ func (x *explorer) file(name string) (bad, cut bool) {
 func (o *explored) take(r *explore.Result, command string) {
 	o.Complete, o.Runs, o.Different, o.Orders, o.Set, o.Unstable = r.Complete, r.Runs, r.Traces, r.Orders, r.Hash, r.Unstable
 	for _, f := range r.Failures {
-		e := exploredFailure{
-			violation: violation{Invariant: f.Invariant, Level: "error", Run: f.Violation.Run, Event: f.Event, Message: f.Message},
-			Hint:      f.Hint, Found: f.Run, Count: f.Count, ByFault: f.ByFault, Minimal: f.Minimal, Trace: f.Text, Passing: f.Neighbor, Choices: choiceTexts(f.Choices),
-			Command: repeatCommand(command, f.Choices), Shown: f.Shown, Repeated: f.Repeated,
-		}
-		if f.Flipped != nil {
-			e.Without = f.Flipped.String()
-		}
-		o.Failures = append(o.Failures, e)
+		o.Failures = append(o.Failures, failureOf(f, command))
 	}
 	o.OK = len(r.Failures) == 0 && len(r.Unstable) == 0
+}
+
+// failureOf returns a failure for the output. command is the end of the command that repeats it.
+func failureOf(f *explore.Failure, command string) exploredFailure {
+	e := exploredFailure{
+		violation: violation{Invariant: f.Invariant, Level: "error", Run: f.Violation.Run, Event: f.Event, Message: f.Message},
+		Hint:      f.Hint, Found: f.Run, Count: f.Count, ByFault: map[string]int{}, Minimal: f.Minimal, Trace: f.Text, Passing: f.Neighbor, Choices: choiceTexts(f.Choices),
+		Command: repeatCommand(command, f.Choices), Shown: f.Shown, Repeated: f.Repeated,
+	}
+	maps.Copy(e.ByFault, f.ByFault)
+	if f.Flipped != nil {
+		e.Without = f.Flipped.String()
+	}
+	return e
 }
 
 func choiceTexts(list []explore.Choice) []string {
@@ -326,7 +333,7 @@ func (x *explorer) replay(out *explored, p explore.Program, fail func(error) (bo
 	o, unused := explore.Replay(p, list)
 	out.Runs, out.Trace, out.Unused = 1, o.Text(), choiceTexts(unused)
 	for _, v := range o.Violations {
-		out.Failures = append(out.Failures, exploredFailure{violation: violation{Invariant: v.Invariant, Level: "error", Run: v.Run, Event: v.Event, Message: v.Message}, Hint: v.Hint, Choices: choiceTexts(list)})
+		out.Failures = append(out.Failures, failureOf(&explore.Failure{Violation: v, Choices: list}, x.program.command(out.File)))
 	}
 	out.OK = len(out.Failures) == 0 && len(unused) == 0
 	if *x.format == "json" {

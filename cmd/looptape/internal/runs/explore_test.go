@@ -18,20 +18,23 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
+// losesResult is a program that loses a result if its tool fails.
+func losesResult() explore.Program {
+	return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+		text := "begin\nend\n"
+		var found []check.Violation
+		if c.Fault("tool call", "it's", []string{"", "fails"}) == 1 {
+			text = "begin\nlost\n"
+			found = []check.Violation{check.Violation{Invariant: "INV-01", Run: "r1", Event: 3, Message: "no result"}.WithHint()}
+		}
+		return explore.Outcome{Digest: uint64(len(found)), Violations: found, Text: func() string { return text }}
+	})
+}
+
 // TestExploreReport: the report of a failure has the choices, the difference to the passing run, and the command
 // that repeats it; JSON has the same.
 func TestExploreReport(t *testing.T) {
-	r := explore.Exhaust(func() explore.Program {
-		return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
-			text := "begin\nend\n"
-			var found []check.Violation
-			if c.Fault("tool call", "it's", []string{"", "fails"}) == 1 {
-				text = "begin\nlost\n"
-				found = []check.Violation{check.Violation{Invariant: "INV-01", Run: "r1", Event: 3, Message: "no result"}.WithHint()}
-			}
-			return explore.Outcome{Digest: uint64(len(found)), Violations: found, Text: func() string { return text }}
-		})
-	}, explore.Bounds{Faults: 1})
+	r := explore.Exhaust(losesResult, explore.Bounds{Faults: 1})
 	var stdout, stderr bytes.Buffer
 	x := explorer{w: &cli.World{Out: &stdout, Err: &stderr}, c: &cobra.Command{}}
 	out := explored{File: "my file.yaml", Failures: []exploredFailure{}}
@@ -48,6 +51,22 @@ func TestExploreReport(t *testing.T) {
 	text, err := json.Marshal(exploreJSON.Of(out))
 	if want := `"choices":["tool call it's: fails"],"minimal":true,"without":"tool call it's: fails","command":"looptape explore --choice 'tool call it'\\''s: fails' 'my file.yaml'","trace":"begin\nlost\n","passing":"begin\nend\n"`; err != nil || out.OK || !strings.Contains(string(text), want) {
 		t.Errorf("%v, ok %v: want %s in\n%s", err, out.OK, want, text)
+	}
+}
+
+// TestExploreReplayed: a failure of a run with --choice has what the schema requires.
+func TestExploreReplayed(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	format := "json"
+	x := explorer{w: &cli.World{Out: &stdout, Err: &stderr}, c: &cobra.Command{}, choices: []string{"tool call it's: fails"}, format: &format}
+	out := explored{File: "weather.yaml", Failures: []exploredFailure{}}
+	if bad, cut := x.replay(&out, losesResult(), nil); !bad || cut {
+		t.Errorf("bad %v, cut %v", bad, cut)
+	}
+	for _, want := range []string{`"by_fault":{}`, `"command":"looptape explore --choice 'tool call it'\\''s: fails' weather.yaml"`, `"choices":["tool call it's: fails"]`} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("the output has no %s:\n%s", want, stdout.String())
+		}
 	}
 }
 
