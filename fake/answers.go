@@ -49,13 +49,6 @@ func (a *answers) await(ctx context.Context, at, name string, faults []string) (
 	return d.fault, d.late, err
 }
 
-// Await waits for an answer that the world does not make, such as that of a server in place of [World.Stream], and returns
-// its fault. The order in which it comes is a choice. late is true if the answer comes although ctx has ended; err is the
-// cause of ctx if it does not.
-func (w *World) Await(ctx context.Context, at, name string, faults []string) (fault int, late bool, err error) {
-	return w.await(ctx, at, name, faults)
-}
-
 // BeginAnswers begins a run without a clock, for a loop that has its own goroutines. Each call of a model or a tool
 // waits until [World.Deliver] is called for it. changed has a value after a call has begun to wait. Panics of tools
 // and the end of their goroutines are among the faults only if harmful is true.

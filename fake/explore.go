@@ -66,7 +66,7 @@ func NewWorld(s *Script) *World {
 
 // Begin begins a run with a new context and a new clock. The context ends if the chooser chooses that, or by End.
 func (w *World) Begin(c Chooser) (context.Context, *Clock) {
-	w.ctx = &runContext{Context: context.Background(), done: make(chan struct{})}
+	w.ctx = newRunContext()
 	clock := &Clock{chooser: c, end: w.ctx.end, pool: w.pool}
 	w.answers, w.harmless = nil, 0
 	w.model = &Model{Sessions: w.model.Sessions, Default: w.model.Default, Clock: clock}
@@ -82,7 +82,7 @@ func (w *World) End(err error) {
 
 // Renew returns a new context for the run, in place of one that has ended.
 func (w *World) Renew() context.Context {
-	w.ctx = &runContext{Context: context.Background(), done: make(chan struct{})}
+	w.ctx = newRunContext()
 	c := w.model.Clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,6 +98,10 @@ type runContext struct {
 	mu    sync.Mutex
 	err   error
 	after []*func()
+}
+
+func newRunContext() *runContext {
+	return &runContext{Context: context.Background(), done: make(chan struct{})}
 }
 
 func (c *runContext) Done() <-chan struct{} { return c.done }
@@ -153,7 +157,7 @@ func (w *World) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 
 func (w *World) play(ctx context.Context, req *llm.Request, yield func(llm.Event, error) bool) error {
 	v, place := w.respond(ctx, req)
-	i, late, err := w.await(ctx, "model call", place, v.names)
+	i, late, err := w.Await(ctx, "model call", place, v.names)
 	if err != nil {
 		return err
 	}
@@ -166,27 +170,26 @@ func (w *World) play(ctx context.Context, req *llm.Request, yield func(llm.Event
 		}
 	}
 	if v.list[i].Stall {
-		return w.until(ctx)
+		return w.Hang(ctx)
 	}
 	return v.list[i].err()
 }
 
-// await waits for an answer, and returns the fault that it has. late is true if the answer comes although its
-// context has ended.
-func (w *World) await(ctx context.Context, at, name string, faults []string) (chosen int, late bool, err error) {
+// Await waits for an answer, and returns the fault that it has. The answer may be one that the world does not make, such
+// as that of a server in place of [World.Stream]. The order in which answers come is a choice. late is true if the answer
+// comes although ctx has ended; err is the cause of ctx if it does not.
+func (w *World) Await(ctx context.Context, at, name string, faults []string) (fault int, late bool, err error) {
 	if w.answers != nil {
 		return w.answers.await(ctx, at, name, faults)
 	}
 	clock := w.model.Clock
-	chosen = clock.chooser.Fault(at, name, faults)
+	fault = clock.chooser.Fault(at, name, faults)
 	late, err = clock.answer(ctx, name)
-	return chosen, late, err
+	return fault, late, err
 }
 
-// Hang waits until ctx ends.
-func (w *World) Hang(ctx context.Context) error { return w.until(ctx) }
-
-func (w *World) until(ctx context.Context) error {
+// Hang waits until ctx ends, and returns its cause.
+func (w *World) Hang(ctx context.Context) error {
 	if w.answers != nil {
 		w.answers.hanging.Add(1)
 		defer w.answers.hanging.Add(-1)
@@ -248,7 +251,7 @@ func (w *World) Run(ctx context.Context, callID, name, args string) (content []l
 	}
 	ts.addEvent(1, ToolEvent{Call: callID, Name: name, Arguments: args})
 	defer func() { ts.addEvent(-1, ToolEvent{Exit: true, Call: callID, Name: name, Arguments: args, Err: err}) }()
-	i, late, err := w.await(ctx, "tool call", callID, toolFaults[:len(toolFaults)-w.harmless])
+	i, late, err := w.Await(ctx, "tool call", callID, toolFaults[:len(toolFaults)-w.harmless])
 	if err != nil && !late && !b.IgnoresCancel {
 		return nil, err
 	}
@@ -267,7 +270,7 @@ func (w *World) Run(ctx context.Context, callID, name, args string) (content []l
 		b = Behavior{Exit: true}
 	}
 	if b.Stall {
-		return nil, w.until(ctx)
+		return nil, w.Hang(ctx)
 	}
 	return b.end()
 }

@@ -122,11 +122,12 @@ func TestQuirkVariants(t *testing.T) {
 	}
 	missing := map[string]bool{}
 	for _, r := range responses {
-		names, list := fake.Variants(r, "c0")
+		list := r.Variants([]fake.Response{{Calls: []fake.Call{{ID: "c0"}}}})
 		seen := map[string]bool{}
-		for i, name := range names {
+		for i, v := range list {
+			name := v.Name
 			missing[name] = true
-			shown := eventsOf(t, list[i])
+			shown := eventsOf(t, v.Response)
 			if i > 0 && seen[shown] && !strings.HasPrefix(name, "fails before the first event") && !strings.HasPrefix(name, "fails after event") {
 				t.Errorf("%q equals another variant: %s", name, shown)
 			}

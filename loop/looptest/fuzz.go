@@ -15,7 +15,8 @@ func Fuzz(f *testing.F, loop Loop, opts *ExploreOptions) {
 	f.Helper()
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		program := newExploration(t, loop, opts).program()
+		x := newExploration(t, loop, opts)
+		program := x.program()
 		o, choices := explore.Draw(program, data, opts.bounds())
 		if len(o.Violations) == 0 {
 			return
@@ -24,6 +25,6 @@ func Fuzz(f *testing.F, loop Loop, opts *ExploreOptions) {
 		if err != nil {
 			t.Fatalf("the loop is not deterministic: %v", err)
 		}
-		t.Errorf("%s\n%s", failure, newExploration(t, loop, opts).repeatTest(failure))
+		t.Errorf("%s\n%s", failure, x.repeatTest(failure))
 	})
 }

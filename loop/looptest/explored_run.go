@@ -1,0 +1,437 @@
+package looptest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// exploredRun is one run.
+type exploredRun struct {
+	*exploration
+	world  *fake.World
+	wire   *wire.World // nil for a loop that calls an llm.Model
+	http   *exploredServer
+	c      *explore.Choices
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	checked atomic.Bool
+	free    context.Context // ends when the run has been checked
+	extra   atomic.Int64    // calls of models and tools after that
+
+	mu         sync.Mutex
+	found      []check.Violation
+	at         []int    // the length of text when each was found
+	text       []string // what happened, in order
+	requests   []sent
+	responses  []*llm.Response // of the requests; nil if one failed
+	entered    []entry
+	returned   map[entry]string
+	inFlight   int
+	modelFault string // of a model call
+	toolFault  bool
+	mayTimeOut bool // an hour has passed
+	canceled   bool
+	usage      llm.Usage
+	result     *Result
+	err        error
+	done       bool
+	steps      []sent // messages that the loop exposed
+}
+
+// sent is a request and its JSON at that time.
+type sent struct {
+	messages []llm.Message
+	json     []byte
+}
+
+// report reports a violation, unless the run has been checked.
+func (r *exploredRun) report(id, format string, args ...any) {
+	if !r.checked.Load() {
+		r.add(id, format, args...)
+	}
+}
+
+func (r *exploredRun) add(id, format string, args ...any) {
+	r.addViolation(check.Violation{Invariant: id, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
+}
+
+func (r *exploredRun) addViolation(v check.Violation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.ContainsFunc(r.found, func(w check.Violation) bool { return w.Invariant == v.Invariant }) {
+		v.Run = "explored"
+		r.found, r.at = append(r.found, v), append(r.at, len(r.text))
+	}
+}
+
+// checkRun checks an ended run against what the world did.
+func (r *exploredRun) checkRun() {
+	if r.http != nil {
+		r.http.check()
+	} else {
+		r.check()
+	}
+}
+
+func (r *exploredRun) log(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.checked.Load() {
+		r.text = append(r.text, fmt.Sprintf(format, args...))
+	}
+}
+
+// run runs the loop in this bubble, and lets its answers come.
+func (r *exploredRun) run(t *testing.T) {
+	r.ctx, r.cancel = context.WithCancel(t.Context())
+	defer r.cancel()
+	var release func()
+	r.free, release = context.WithCancel(t.Context())
+	defer release()
+	changed := r.world.BeginAnswers(r.panics)
+	r.returned = map[entry]string{}
+	var model llm.Model = llm.ModelFunc(r.stream)
+	if r.wire != nil {
+		r.http = newExploredServer(r)
+		model = r.http
+	}
+	input := clone(slices.Concat(r.script.History, r.script.Input))
+	input = append(make([]llm.Message, 0, len(input)+8), input...)
+	before := jsonOf(input)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if v := recover(); v != nil {
+				r.report("INV-23", "the loop panicked: %v", v)
+			}
+		}()
+		out, err := r.loop.Run(r.ctx, &Input{Model: model, Tools: r.tools(), Messages: input, Step: r.step})
+		if !r.checked.Load() {
+			r.result, r.err, r.done = out, err, true
+		}
+	}()
+	r.drive(ended, changed)
+	if r.ctx.Err() == nil && !r.done && len(r.found) == 0 {
+		r.report("INV-23", "the loop ended its goroutine without returning")
+	}
+	r.log("the run ends")
+	if n := r.running(); n > 0 {
+		r.report("INV-16", "the run returned while %d of its tools were running", n)
+	}
+	r.cancel()
+	r.deliverAll(changed)
+	if is := jsonOf(input); string(is) != string(before) {
+		r.report("INV-06", "the input messages were changed")
+	}
+	if slices.ContainsFunc(input[len(input):cap(input)], func(m llm.Message) bool { return m.Role != "" || m.Parts != nil }) {
+		r.report("INV-06", "the loop appended to the array of the caller")
+	}
+	if r.done {
+		r.checkRun()
+	}
+	r.checked.Store(true)
+	release()
+	r.http.release()
+	r.deliverAll(changed)
+	if r.running() > 0 {
+		time.Sleep(2 * time.Hour) //nolint:forbidigo // virtual: it is a bubble's
+		r.deliverAll(changed)
+	}
+}
+
+// running returns the number of tools that are running.
+func (r *exploredRun) running() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.inFlight
+}
+
+// over reports whether the run has been checked, so that goroutines that still run must end. It ends a goroutine
+// that calls models or tools repeatedly.
+func (r *exploredRun) over() bool {
+	if !r.checked.Load() {
+		return false
+	}
+	if r.extra.Add(1) > maxModelCalls {
+		runtime.Goexit()
+	}
+	return true
+}
+
+// untilOver returns a context that also ends when the run has been checked.
+func (r *exploredRun) untilOver(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(r.free, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// drive lets answers come in a chosen order until the loop has ended.
+func (r *exploredRun) drive(ended, changed <-chan struct{}) {
+	gaveUp := false
+	for {
+		synctest.Wait()
+		select {
+		case <-ended:
+			return
+		default:
+		}
+		pending := r.world.Pending()
+		if len(pending) > 0 {
+			r.next(pending)
+			drain(changed)
+			continue
+		}
+		select {
+		case <-ended:
+			return
+		case <-changed:
+		case <-time.After(runTimeout): //nolint:forbidigo // virtual: it is a bubble's
+			if gaveUp || r.ctx.Err() != nil {
+				r.report("INV-26", "the run does not end; nothing is left to wait for")
+				return
+			}
+			gaveUp = true
+			if r.world.Hanging() == 0 {
+				r.report("INV-26", "the run does not end, and no model or tool hangs; it is canceled")
+			}
+			r.log("the run is canceled, since it does not end")
+			r.canceled = true
+			r.cancel()
+		}
+	}
+}
+
+func drain(ch <-chan struct{}) {
+	select {
+	case <-ch:
+	default:
+	}
+}
+
+// interrupt cancels the run or lets an hour pass, if that is chosen.
+func (r *exploredRun) interrupt(name string) bool {
+	options := []string{"", "the run is canceled", "an hour passes"}
+	chosen := r.c.Fault("before the answer", name, options)
+	switch chosen {
+	case 0:
+		return false
+	case 1:
+		r.canceled = true
+		r.cancel()
+	case 2:
+		r.modelFault, r.mayTimeOut = options[2], true // a model call may have a timeout
+		time.Sleep(time.Hour)                         //nolint:forbidigo // virtual: it is a bubble's
+	}
+	r.log("%s", options[chosen])
+	return true
+}
+
+// next lets an answer come, or cancels the run.
+func (r *exploredRun) next(pending []*fake.Pending) {
+	r.http.arrived()
+	if r.ctx.Err() == nil && r.interrupt(pending[0].Name) {
+		return
+	}
+	i := 0
+	if len(pending) > 1 {
+		i = r.c.Order("next answer", strconv.Itoa(len(pending)), names(pending))
+	}
+	p := pending[i]
+	late := p.Ended && r.c.Order("after the cancel, the answer", p.Name, []string{"", "comes all the same"}) == 1
+	fault := 0
+	if !p.Ended || late {
+		fault = r.c.Fault(p.At, p.Name, p.Faults)
+	}
+	if fault > 0 && p.At == "tool call" {
+		r.toolFault = true
+	} else if fault > 0 {
+		r.modelFault = p.Faults[fault]
+	}
+	r.log("%s", strings.TrimSuffix(p.At+" "+p.Name+": "+p.Faults[fault], ": "))
+	r.world.Deliver(p, fault, late)
+}
+
+func names(pending []*fake.Pending) (list []string) {
+	for _, p := range pending {
+		list = append(list, p.Name)
+	}
+	return list
+}
+
+// deliverAll ends what still waits when the run has ended.
+func (r *exploredRun) deliverAll(changed <-chan struct{}) {
+	for synctest.Wait(); len(r.world.Pending()) > 0; synctest.Wait() {
+		r.world.Deliver(r.world.Pending()[0], 0, false)
+	}
+	drain(changed)
+}
+
+func (r *exploredRun) stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		n := r.begin(req)
+		if r.over() {
+			yield(nil, errReleased)
+			return
+		}
+		ctx, stop := r.untilOver(ctx)
+		defer stop()
+		var acc llm.Accumulator
+		for ev, err := range r.world.Stream(ctx, req) {
+			if err != nil {
+				r.mu.Lock()
+				r.usage = r.usage.Add(acc.Response().Usage)
+				r.mu.Unlock()
+				yield(nil, err)
+				return
+			}
+			acc.Add(ev)
+			if !yield(ev, nil) {
+				return
+			}
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.responses[n] = acc.Response()
+		r.usage = r.usage.Add(acc.Response().Usage)
+	}
+}
+
+// begin records a request and returns its number. It returns only after the run if there are too many.
+func (r *exploredRun) begin(req *llm.Request) int {
+	if r.checked.Load() {
+		return 0
+	}
+	if r.ctx.Err() != nil {
+		r.report("INV-17", "the loop calls the model after the run was canceled")
+	}
+	r.mu.Lock()
+	n := len(r.requests)
+	r.requests = append(r.requests, sent{req.Messages, jsonOf(req.Messages)})
+	r.responses = append(r.responses, nil)
+	r.text = append(r.text, fmt.Sprintf("request %d: %d messages", n+1, len(req.Messages)))
+	r.mu.Unlock()
+	r.limit(n)
+	return n
+}
+
+// limit returns only after the run if it has made too many model calls before this one.
+func (r *exploredRun) limit(n int) {
+	if n >= maxModelCalls {
+		r.report("INV-26", "the run does not end; it made %d model calls", maxModelCalls)
+		r.cancel()
+		<-r.free.Done()
+	}
+}
+
+func (r *exploredRun) tools() (list []Tool) {
+	for _, st := range r.script.Tools {
+		parameters := st.Parameters
+		if parameters == nil {
+			parameters = object
+		}
+		list = append(list, Tool{Name: st.Name, Description: st.Description, Parameters: parameters, Run: func(ctx context.Context, args string) (string, error) {
+			return r.runTool(ctx, st.Name, args)
+		}})
+	}
+	return list
+}
+
+func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, error) {
+	if r.over() {
+		return "", errReleased
+	}
+	ctx, stop := r.untilOver(ctx)
+	defer stop()
+	e := entry{name, args}
+	if r.ctx.Err() != nil {
+		r.report("INV-17", "the tool %s starts after the run was canceled", name)
+	}
+	r.mu.Lock()
+	r.entered = append(r.entered, e)
+	r.inFlight++
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.inFlight--
+		r.mu.Unlock()
+	}()
+	parts, err := r.world.Run(ctx, name+" "+args, name, args)
+	if err != nil {
+		return "", err
+	}
+	text := llm.Assistant(parts...).Text()
+	if text == "" {
+		text = name + " got " + args
+	}
+	r.mu.Lock()
+	r.returned[e] = text
+	r.mu.Unlock()
+	return text, nil
+}
+
+// step records messages that the loop exposes.
+func (r *exploredRun) step(messages []llm.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steps = append(r.steps, sent{messages, jsonOf(messages)})
+}
+
+// describe returns what happened, with each violation after what showed it.
+func (r *exploredRun) describe() string {
+	var b strings.Builder
+	for i := range len(r.text) + 1 {
+		for j, at := range r.at {
+			if at == i {
+				b.WriteString("^ " + r.found[j].Invariant + ": " + r.found[j].Message + "\n")
+			}
+		}
+		if i < len(r.text) {
+			b.WriteString(r.text[i] + "\n")
+		}
+	}
+	return b.String()
+}
+
+// digest is a hash of what the run sent and returned.
+func (r *exploredRun) digest() uint64 {
+	h := sha256.New()
+	for _, s := range r.text {
+		h.Write([]byte(s + "\n"))
+	}
+	for _, s := range r.requests {
+		h.Write(s.json)
+		h.Write([]byte("--\n"))
+	}
+	if r.http != nil {
+		for _, s := range r.http.requestDigests() {
+			h.Write([]byte(s + "--\n"))
+		}
+	}
+	if r.result != nil {
+		h.Write(jsonOf(r.result.Messages))
+	}
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
