@@ -1,8 +1,12 @@
 package scenario
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/check"
 )
@@ -18,5 +22,31 @@ func TestExploredText(t *testing.T) {
 	const want = "run.start       r1\nstep.start      0\n^ INV-07: lost\x1b[2J\nstep.start      r2:0\n"
 	if got := x.text(found); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestSentRequestChanged: a request that is changed after it was sent is reported, and one that continues another is not.
+func TestSentRequestChanged(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(first, second *llm.Request)
+		want   string
+	}{
+		"nothing":                    {func(_, _ *llm.Request) {}, ""},
+		"the messages of the first":  {func(first, _ *llm.Request) { first.Messages = nil }, "INV-06: request 1 was changed after it was sent"},
+		"a part that both have":      {func(first, _ *llm.Request) { first.Messages[0].Parts[0] = llm.Text{Text: "other"} }, "INV-06: request 1 was changed after it was sent"},
+		"the new one of the second":  {func(_, second *llm.Request) { second.Messages[1].Parts[0] = llm.Text{Text: "other"} }, "INV-06: request 2 was changed after it was sent"},
+		"fewer messages than before": {func(_, second *llm.Request) { second.Messages = second.Messages[:0] }, "INV-06: request 2 was changed after it was sent"},
+	} {
+		x := &exploration{world: fake.NewWorld(&fake.Script{}), ctx: t.Context()}
+		first := &llm.Request{Messages: []llm.Message{llm.User("go")}}
+		second := &llm.Request{Messages: append(slices.Clone(first.Messages), llm.Assistant(llm.Text{Text: "yes"}))}
+		x.Stream(t.Context(), first)
+		x.Stream(t.Context(), second)
+		tt.change(first, second)
+		got := ""
+		x.checkSent(func(invariant, format string, args ...any) { got = invariant + ": " + fmt.Sprintf(format, args...) })
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -246,6 +247,28 @@ func (e effect) check(t *testing.T, p explore.Program) {
 	o, unused := explore.Replay(p, list)
 	if text := o.Text(); !strings.Contains(text, e.want) || len(unused)+len(o.Violations) > 0 {
 		t.Errorf("%q: unused %v, violations %v; want a run with %q:\n%s", e.choices, unused, o.Violations, e.want, text)
+	}
+}
+
+// TestExploreModes: a loop that changes responses in one response mode only violates INV-12.
+func TestExploreModes(t *testing.T) {
+	change := func(next loop.ModelFunc) loop.ModelFunc {
+		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
+			r, err := next(ctx, call)
+			if r == nil || call.Request.ResponseMode != llm.NonStreaming {
+				return r, err
+			}
+			changed := *r
+			changed.Usage.OutputTokens++
+			return &changed, err
+		}
+	}
+	start, _ := programs(t, parallelScript(1, 1), func(c *loop.Config) {
+		c.Middleware = []loop.Middleware{{Name: "change", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{WrapModel: change} }}}
+	})
+	r := explore.Exhaust(start, explore.Bounds{})
+	if len(r.Failures) != 1 || r.Failures[0].Invariant != "INV-12" {
+		t.Errorf("got %v, want a violation of INV-12", r.Failures)
 	}
 }
 
