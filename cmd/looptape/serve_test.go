@@ -94,8 +94,14 @@ func weatherFile(t *testing.T) string {
 	return file
 }
 
-// Without a program, serve serves until a signal to stop, and then reports.
+// Without a program, serve serves until a signal to stop or the end of standard input, and then reports.
 func TestServeUntilStopped(t *testing.T) {
+	t.Run("signal", func(t *testing.T) { testServeUntilStopped(t, false) })
+	t.Run("end of input", func(t *testing.T) { testServeUntilStopped(t, true) })
+}
+
+func testServeUntilStopped(t *testing.T, byEOF bool) {
+	t.Helper()
 	w, _, words := clitest.Terminal(nil)
 	w.OutTerminal = false
 	stop := make(chan struct{})
@@ -111,7 +117,12 @@ func TestServeUntilStopped(t *testing.T) {
 	w.Out = out
 	report := filepath.Join(t.TempDir(), "report.json")
 	ended := make(chan cli.Status, 1)
+	input, end := io.Pipe()
+	w.In = input
 	args := []string{"serve", weatherFile(t), "--format", "json", "--report", report, "--quirk", "QO-22", "--suppress", "INV-07=one request is enough", "--allow-unused"}
+	if byEOF {
+		args = append(args, "--until-eof")
+	}
 	go func() { ended <- execute(args, w) }()
 	lines := bufio.NewReader(info)
 	var h wire.ServerInfo
@@ -124,7 +135,11 @@ func TestServeUntilStopped(t *testing.T) {
 	if err != nil || len(turn.Calls()) != 1 {
 		t.Errorf("the response is %v, %v", turn, err)
 	}
-	close(stop)
+	if byEOF {
+		_ = end.Close() // it cannot fail
+	} else {
+		close(stop)
+	}
 	last, err := lines.ReadBytes('\n')
 	if err != nil {
 		t.Fatal(err)

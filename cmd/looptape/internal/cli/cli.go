@@ -133,28 +133,35 @@ var keyVariables = []string{
 	"LITELLM_MASTER_KEY", "WATSONX_APIKEY", "WATSONX_API_KEY", "VOYAGE_API_KEY", "OLLAMA_API_KEY",
 }
 
-// WithKeys returns an environment in which the keys of providers are this one; without them if key is empty.
-func WithKeys(environ []string, key string) []string {
-	var out []string
-	for _, variable := range environ {
-		name, _, _ := strings.Cut(variable, "=")
-		switch {
-		case !slices.Contains(keyVariables, strings.ToUpper(name)):
-			out = append(out, variable)
-		case key != "":
-			out = append(out, name+"="+key)
-		}
-	}
-	return out
+// isKey reports whether a variable of an environment is a key of a provider.
+func isKey(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return slices.Contains(keyVariables, strings.ToUpper(name))
 }
 
-// LocalEnv returns an environment with more variables, for a program that calls a server on this machine without a proxy.
-func LocalEnv(w *World, environ, more []string) []string {
-	environ = slices.Concat(environ, more)
-	for _, name := range []string{"NO_PROXY", "no_proxy"} {
-		environ = append(environ, name+"="+strings.TrimPrefix(w.Getenv(name)+",127.0.0.1,localhost", ","))
+// WithoutKeys returns an environment without the keys of providers.
+func WithoutKeys(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), isKey)
+}
+
+// AnyKeys returns the keys of providers in an environment, each with the value [AnyKey].
+func AnyKeys(environ []string) (env []string) {
+	for _, variable := range environ {
+		if isKey(variable) {
+			name, _, _ := strings.Cut(variable, "=")
+			env = append(env, name+"="+AnyKey)
+		}
 	}
-	return environ
+	return env
+}
+
+// LocalEnv returns variables and those with which a program calls a server on this machine without a proxy.
+func LocalEnv(w *World, env []string) []string {
+	env = slices.Clone(env)
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		env = append(env, name+"="+strings.TrimPrefix(w.Getenv(name)+",127.0.0.1,localhost", ","))
+	}
+	return env
 }
 
 // Suppressed parses the values of --suppress as invariants with their reasons.

@@ -262,7 +262,7 @@ func (v *rerunner) recorded(reruns func(*trace.Writer) error) error {
 // started returns the programs of the flags.
 func (v *rerunner) started() (*rerun.Programs, error) {
 	program := func(command string) rerun.Program {
-		return rerun.Program{Command: command, Env: cli.WithKeys(v.w.Environ(), ""), Stderr: v.w.Err, Timeout: v.timeout}
+		return rerun.Program{Command: command, Env: cli.WithoutKeys(v.w.Environ()), Stderr: v.w.Err, Timeout: v.timeout}
 	}
 	out := &rerun.Programs{Tools: map[string]rerun.Program{}}
 	if v.all != "" {

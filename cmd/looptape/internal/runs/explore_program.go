@@ -88,7 +88,7 @@ func (x *explorer) startProgram(ctx context.Context, name string, script *fake.S
 		Wire: cfg, Args: x.program.args, Keep: x.program.keep, Status: x.program.status,
 		Timeout: x.program.timeout, Stall: x.program.stall, Settle: x.program.settle,
 		Env: func(url string) []string {
-			return cli.LocalEnv(x.w, cli.WithKeys(x.w.Environ(), cli.AnyKey), info.Info(url).Env("", cli.AnyKey))
+			return cli.LocalEnv(x.w, slices.Concat(x.w.Environ(), cli.AnyKeys(x.w.Environ()), info.Info(url).Env("", cli.AnyKey)))
 		},
 		Log: x.w.Log(),
 	})

@@ -37,9 +37,10 @@ providers' own.
 record starts the program after -- with a base URL for each server in its
 environment: these variables, and NAME_BASE_URL for others. It forwards the
 program's keys and does not record them. Without a program it records until
-Ctrl-C or SIGTERM. To record programs that run concurrently, give each its own
-session: put /session/NAME before the path of its base URL. Give looptape replay
-the same --ignore and --secret.
+Ctrl-C or SIGTERM, or with --until-eof until the end of standard input, which is
+also there when the parent process dies. To record programs that run
+concurrently, give each its own session: put /session/NAME before the path of
+its base URL. Give looptape replay the same --ignore and --secret.
 
 At the end the file replaces an older one, unless no request got a response. An
 incomplete recording stays in the journal file, and looptape replay reads it up
@@ -55,6 +56,7 @@ file was not replaced; 2 if the recording or the program could not start.`,
 	f.StringVarP(&v.file, "output", "o", "", "cassette `file` to write") // a new folder is created
 	f.StringArrayVar(&v.upstreams, "upstream", nil, "server `NAME=URL` (repeatable)")
 	v.addrFlags()
+	v.format = cli.FormatFlag(c, "text", "json")
 	ignoreFlag(c, &v.opts)
 	cli.SecretFlags(c, &v.opts)
 	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
@@ -76,7 +78,9 @@ which clients do not retry, and a description of how it differs from the nearest
 match.
 
 replay starts the program after -- with the same environment variables as
-record, and with any-key as the key of each provider.
+record, and with any-key as the key of each provider. Without a program it
+serves until Ctrl-C or SIGTERM, or with --until-eof until the end of standard
+input, which is also there when the parent process dies.
 
 Exit status: that of the program, or 128 plus the number of the signal that
 ended it; 1 if a request was not in the cassette, a redirect led it past
@@ -91,6 +95,7 @@ the program could not start.`,
 	f.BoolVar(&v.opts.AllowUnused, "allow-unused", false, "accept unused interactions")
 	cli.OutputFlag(c, &v.report, "report", "append the used interactions to this `file`, for looptape cassette verify --used")
 	v.addrFlags()
+	v.format = cli.FormatFlag(c, "text", "json")
 	ignoreFlag(c, &v.opts)
 	cli.SecretFlag(c, &v.opts)
 	c.Args = func(_ *cobra.Command, args []string) error { return v.need(args, 1, "1 argument before --") }
@@ -146,12 +151,16 @@ func (v *cassetteServer) start(args []string) error {
 	if err != nil {
 		return errors.Join(err, c.Abandon())
 	}
+	out := v.w.Out
+	if *v.format == "json" {
+		out = v.w.Err // the report alone is on standard output
+	}
 	failed, err := v.command.serve(p, program{
 		args:  args,
-		greet: func(url string) error { return v.greet(url, p.Names()) },
+		greet: func(url string, env []string) error { return v.greet(url, p.Names(), env, len(args) > 0) },
 		env:   func(url string) []string { return v.env(url, p.Names()) },
 		keys:  v.opts.Mode == cassettes.Record,
-		out:   v.w.Out,
+		out:   out,
 	})
 	if err != nil {
 		return errors.Join(err, c.Abandon())
@@ -200,7 +209,36 @@ func (v *cassetteServer) servers() (map[string]string, error) {
 	return out, nil
 }
 
-func (v *cassetteServer) greet(url string, names []string) error {
+// cassetteAddress is where a proxy is, and the environment variables for a program that uses it.
+type cassetteAddress struct {
+	URL string `json:"url"`
+	// BaseURLs are those of the servers by name.
+	BaseURLs map[string]string `json:"base_urls"`
+	Env      map[string]string `json:"env"`
+}
+
+// cassetteResult is the result of a recording or replay.
+type cassetteResult struct {
+	OK bool `json:"ok"`
+	// Failures describe requests, programs and cassettes that failed.
+	Failures []string `json:"failures"`
+}
+
+var (
+	cassetteAddressJSON = cli.NewJSON[cassetteAddress]("cassette-address", 1, "record or replay --format json without a program, at its start")
+	cassetteResultJSON  = cli.NewJSON[cassetteResult]("cassette-result", 1, "record or replay --format json, at its end")
+)
+
+// greet prints the addresses, as serve does.
+func (v *cassetteServer) greet(url string, names, env []string, started bool) error {
+	if *v.format == "json" && !started {
+		a := cassetteAddress{url, map[string]string{}, environment(env)}
+		for _, name := range names {
+			a.BaseURLs[name] = url + "/" + name
+		}
+		v.w.JSON(cassetteAddressJSON.Of(a))
+		return v.w.OutputError()
+	}
 	does := map[cassettes.Mode]string{cassettes.Record: "records into", cassettes.Replay: "replays"}
 	text := fmt.Sprintf("looptape %s %s at %s\n", does[v.opts.Mode], v.file, url)
 	for _, name := range names {
@@ -231,30 +269,47 @@ func (v *cassetteServer) env(url string, names []string) []string {
 }
 
 // end reports what failed and returns the status.
-func (v *cassetteServer) end(requests []error, closed, failed error) error {
+func (v *cassetteServer) end(failures []error, closed, failed error) error {
 	if closed != nil {
-		requests = append(requests, closed)
+		failures = append(failures, closed)
 	}
-	for _, err := range requests {
+	asJSON := *v.format == "json"
+	exited, status := programStatus(failed)
+	if len(failures) > 0 {
+		status = cli.Failed
+	} else if failed != nil && (asJSON || !exited) {
+		failures = append(failures, fmt.Errorf("the program ended with %w", failed))
+	}
+	if asJSON {
+		result := cassetteResult{status == nil, []string{}}
+		for _, err := range failures {
+			result.Failures = append(result.Failures, err.Error())
+		}
+		v.w.JSON(cassetteResultJSON.Of(result))
+		return status
+	}
+	for _, err := range failures {
 		v.w.PrintError(err)
 	}
-	if len(requests) > 0 {
-		return cli.Failed
+	return status
+}
+
+// programStatus returns the status of a program that ended with an error, and whether it is the exit
+// status of the program.
+func programStatus(failed error) (exited bool, status error) {
+	if failed == nil {
+		return true, nil
 	}
 	exit, ok := errors.AsType[*exec.ExitError](failed)
 	if ok && exit.ExitCode() > 0 {
-		return cli.Status(exit.ExitCode())
+		return true, cli.Status(exit.ExitCode())
 	}
-	if failed == nil {
-		return nil
-	}
-	v.w.Warn("the program ended with %w", failed)
 	if ok {
 		if by, ok := exit.Sys().(syscall.WaitStatus); ok && by.Signaled() {
-			return cli.Status(signaled + int(by.Signal()))
+			return false, cli.Status(signaled + int(by.Signal()))
 		}
 	}
-	return cli.Failed
+	return false, cli.Failed
 }
 
 // signaled is the number that shells add to the signal that ended a program.

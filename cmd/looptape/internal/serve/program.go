@@ -37,6 +37,8 @@ type command struct {
 	maxBody      uint32        // in MiB
 	timeout      time.Duration // of serving; 0 means none
 	maxRequests  int           // 0 means no limit
+	untilEOF     bool          // serve until the end of the standard input
+	format       *string
 }
 
 // addrFlags adds the flags for the address of the server and for who may use it.
@@ -44,6 +46,7 @@ func (c *command) addrFlags() {
 	f := c.Flags()
 	f.StringVar(&c.addr, "addr", "127.0.0.1:0", "listen address `HOST:PORT`; port 0 selects a free port")
 	f.BoolVar(&c.noToken, "no-token", false, "accept requests to base URLs without the token")
+	f.BoolVar(&c.untilEOF, "until-eof", false, "without a program: stop at the end of standard input")
 	f.Uint32Var(&c.maxBody, "max-body", access.MaxBody>>20, "largest body of a request or recorded response in `MiB`")
 	f.Func("allow-origin", "`origin` of web pages that may send requests, such as http://localhost:5173, or * for any (repeatable)", c.allowOrigin)
 }
@@ -72,6 +75,9 @@ func (c *command) need(args []string, n int, want string) error {
 		return fmt.Errorf("%s: missing program after --; see %s --help", path, path)
 	case dash >= 0:
 		got = dash
+		if c.untilEOF {
+			return cli.UsageError(c.Command, "takes --until-eof or a program, got both")
+		}
 	}
 	if got != n {
 		return cli.UsageError(c.Command, "takes %s, got %d: put the program after --", want, got)
@@ -82,9 +88,9 @@ func (c *command) need(args []string, n int, want string) error {
 // program is a program to start with a server.
 type program struct {
 	args []string // empty means no program
-	// greet prints the address of the server before the program starts.
-	greet func(url string) error
-	// env returns the environment variables of the program.
+	// greet prints the address of the server, and the variables of env, before the program starts.
+	greet func(url string, env []string) error
+	// env returns the environment variables of the program with the URLs and keys of the server.
 	env func(url string) []string
 	// keys leaves the keys of providers in the environment of the command, which otherwise are replaced.
 	keys bool
@@ -92,8 +98,8 @@ type program struct {
 	out io.Writer
 }
 
-// serve serves a handler until the program ends, or without a program until a signal to stop. The
-// error failed is the program's. It is a *startError if the program could not be started, and a
+// serve serves a handler until the program ends, or without a program until a signal to stop or the
+// end of the standard input. The error failed is the program's. It is a *startError if the program could not be started, and a
 // limitError if it was stopped at a limit.
 func (c *command) serve(h http.Handler, p program) (failed, err error) {
 	w := c.w
@@ -116,19 +122,43 @@ func (c *command) serve(h http.Handler, p program) (failed, err error) {
 	if c.token != "" {
 		url += "/" + c.token
 	}
-	if err := p.greet(url); err != nil {
+	env := p.variables(w, url)
+	if err := p.greet(url, env); err != nil {
 		return nil, errors.Join(err, s.Close(), closed(<-served))
 	}
 	if len(p.args) > 0 {
-		failed = run(ctx, w, p, p.env(url))
+		failed = run(ctx, w, p, env)
 		_, _ = fmt.Fprintln(w.Err) // its last line may lack a newline
 	} else {
-		<-ctx.Done()
+		c.wait(ctx)
 	}
 	if limit, ok := errors.AsType[limitError](context.Cause(ctx)); ok && !isStartError(failed) {
 		failed = limit
 	}
 	return failed, errors.Join(s.Close(), closed(<-served))
+}
+
+// wait waits for the end of a context or, with --until-eof, of the standard input.
+func (c *command) wait(ctx context.Context) {
+	if c.untilEOF {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		go func() {
+			_, _ = io.Copy(io.Discard, c.w.In) // an input that fails has ended
+			cancel()
+		}()
+	}
+	<-ctx.Done()
+}
+
+// variables returns the environment variables that the program gets in addition to those of the
+// command, or in their place.
+func (p *program) variables(w *cli.World, url string) []string {
+	env := p.env(url)
+	if !p.keys {
+		env = append(cli.AnyKeys(w.Environ()), env...)
+	}
+	return cli.LocalEnv(w, env)
 }
 
 // Limits of a server. Programs have fewer connections; a further one waits.
@@ -198,11 +228,7 @@ const killAfter = 10 * time.Second
 func run(ctx context.Context, w *cli.World, p program, env []string) error {
 	c := exec.CommandContext(ctx, p.args[0], p.args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = w.In, p.out, w.Err
-	c.Env = slices.Clone(w.Environ())
-	if !p.keys {
-		c.Env = cli.WithKeys(c.Env, cli.AnyKey)
-	}
-	c.Env = cli.LocalEnv(w, c.Env, env)
+	c.Env = slices.Concat(w.Environ(), env)
 	child.Mark(c)
 	defer child.KillMarked(c)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }

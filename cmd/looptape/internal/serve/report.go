@@ -17,8 +17,24 @@ var (
 	reportJSON  = cli.NewJSON[wire.Report]("serve", wire.ReportVersion, "serve --format json or --report")
 	runsJSON    = cli.NewJSON[quirkReport]("serve-quirks", wire.ReportVersion, "serve --quirk all --format json or --report")
 	quirksJSON  = cli.NewJSON[quirks]("quirks", 1, "serve --quirk help --format json")
-	addressJSON = cli.NewJSON[wire.ServerInfo]("serve-address", 1, "serve --format json without a program, at its start")
+	addressJSON = cli.NewJSON[address]("serve-address", 1, "serve --format json without a program, at its start")
 )
+
+// address is where a server is, and the environment variables for a program that uses it.
+type address struct {
+	wire.ServerInfo
+	Env map[string]string `json:"env"`
+}
+
+// environment returns the variables of an environment by name. The last value of a name counts.
+func environment(env []string) map[string]string {
+	out := map[string]string{}
+	for _, variable := range env {
+		name, value, _ := strings.Cut(variable, "=")
+		out[name] = value
+	}
+	return out
+}
 
 // printReport prints what the server has seen.
 func (v *server) printReport(r *wire.Report) {

@@ -41,10 +41,12 @@ table, and the output of the programs on standard error.
 serve starts the program after -- with the base URLs and keys of all providers
 in the environment variables that the official SDKs read (OPENAI_BASE_URL,
 ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL …), and stops when the program ends.
-Without a program it serves until Ctrl-C or SIGTERM.
+Without a program it serves until Ctrl-C or SIGTERM, or with --until-eof until
+the end of standard input, which is also there when the parent process dies.
 
 At the end serve prints a report. --report also writes it as JSON. With --format
-json the program's standard output goes to standard error.
+json the program's standard output goes to standard error. Without a program the
+first line has the base URLs and environment variables for a program.
 
 Exit status: 0 if requests came and used all responses and attempts of the
 scenario, no request was rejected or unmatched, no invariant was violated, and
@@ -80,7 +82,6 @@ type server struct {
 	key, expectStatus        string
 	quirks, models, suppress []string
 	delays, allowUnused, all bool // all is --quirk all
-	format                   *string
 }
 
 func (v *server) arguments(_ *cobra.Command, args []string) error {
@@ -146,10 +147,12 @@ func (v *server) play(cfg *wire.Config, args []string) (*wire.Report, error) {
 		out = v.w.Err // the report alone is on standard output
 	}
 	failed, err := v.command.serve(s, program{
-		args:  args[1:],
-		greet: func(url string) error { return v.greet(args[0], s.Info(url), len(args) > 1) },
-		env:   func(url string) []string { return s.Info(url).Env("", cmp.Or(v.key, cli.AnyKey)) },
-		out:   out,
+		args: args[1:],
+		greet: func(url string, env []string) error {
+			return v.greet(args[0], address{s.Info(url), environment(env)}, len(args) > 1)
+		},
+		env: func(url string) []string { return s.Info(url).Env("", cmp.Or(v.key, cli.AnyKey)) },
+		out: out,
 	})
 	if err != nil || isStartError(failed) {
 		return nil, cmp.Or(err, failed)
@@ -281,7 +284,7 @@ func protocols(some []string) string {
 
 // greet prints the addresses. They go to standard error, since they are not a result, unless a
 // program reads them as JSON to start clients.
-func (v *server) greet(name string, h wire.ServerInfo, started bool) error {
+func (v *server) greet(name string, h address, started bool) error {
 	if v.all {
 		return v.w.Message("looptape serves %s, quirk: %s\n", name, cmp.Or(strings.Join(h.Quirks, " "), noQuirk))
 	}
