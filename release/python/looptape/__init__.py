@@ -1,0 +1,311 @@
+"""Test agent loops: scripted and recorded model responses over HTTP, and checks of recorded runs.
+
+``serve`` serves a scenario as a strict fake of OpenAI, Anthropic and Gemini, ``replay`` serves a
+recording, and ``record`` makes one. Each starts the command ``looptape`` and returns a running
+Server, whose ``env`` has the environment variables that the official SDKs read::
+
+    with serve("weather.yaml") as fake:
+        run_agent(base_url=fake.base_urls["openai"])
+
+``close``, which ``with`` calls, raises LooptapeError with the report if a request was wrong or a
+response was not used. ``check`` and ``assert_check`` check recorded runs. The fixtures
+``looptape_serve`` and ``looptape_replay`` do the same in pytest.
+
+Each keyword argument is the flag of the command with the same name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import threading
+import weakref
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Type, Union
+
+__all__ = ["LooptapeError", "Server", "assert_check", "binary", "check", "record", "replay", "serve"]
+
+_Path = Union[str, "os.PathLike[str]"]
+_Strings = Union[str, Iterable[str]]
+
+
+class LooptapeError(Exception):
+    """The command failed, or reports a failure of what it tested.
+
+    ``report`` is the JSON report of the command, None if it has none. ``status`` is its exit status,
+    None if it did not start. The text of the exception has the report for people.
+    """
+
+    def __init__(self, text: str, status: Optional[int] = None, report: Optional[Dict[str, Any]] = None) -> None:
+        super().__init__(text, status, report)
+        self.status = status
+        self.report = report
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def add_to(self, error: BaseException) -> None:
+        """Add this report to an exception that is raised in its place."""
+        if hasattr(error, "add_note"):
+            error.add_note(str(self))
+            return
+        while error.__cause__ or not error.__suppress_context__ and error.__context__:  # before Python 3.11
+            error = error.__cause__ or error.__context__  # type: ignore[assignment]
+        self.__context__, error.__context__, error.__suppress_context__ = None, self, False
+
+
+class Server:
+    """A running ``looptape serve``, ``replay`` or ``record``. It ends with this process at the latest.
+
+    ``url`` is its address, ``base_urls`` has the base URL for each provider, and ``env`` the environment
+    variables for a program that uses it. ``report`` is the report of the command after ``close``. A
+    server is safe for use by many threads. A forked process can send requests, but not close it.
+    """
+
+    _limit = 30.0  # seconds that the command has to print its address, and to end
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self.report: Optional[Dict[str, Any]] = None
+        self._arguments = list(arguments)
+        self._owner = os.getpid()
+        self._closing = threading.Lock()
+        self._stderr = tempfile.TemporaryFile()  # not a pipe, which could fill up
+        command = [binary(), *arguments, "--format", "json", "--until-eof"]
+        # Ctrl-C must not end the server before the test.
+        group: Dict[str, Any] = {"start_new_session": True}
+        if os.name == "nt":
+            group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
+        with _forking:
+            try:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, **group
+                )
+            except OSError as error:
+                raise LooptapeError(f"{command[0]}: {error.strerror}: is it the command for this platform?") from error
+            _running.add(self)
+        limit = threading.Timer(self._limit, self._process.kill)
+        limit.start()
+        try:
+            line = self._process.stdout.readline()  # type: ignore[union-attr]
+            if not line:
+                self.close()  # raises the error of the command
+            address = json.loads(line)
+            self.url: str = address["url"]
+            self.base_urls: Dict[str, str] = address["base_urls"]
+            self.env: Dict[str, str] = address["env"]
+        except BaseException as error:
+            self._process.kill()
+            if isinstance(error, (ValueError, KeyError, TypeError)):
+                raise self._error(f"{command[0]}: unexpected output instead of the address: {line!r}") from error
+            raise
+        finally:
+            limit.cancel()
+
+    def close(self) -> Optional[Dict[str, Any]]:
+        """Stop the server and return its report. Closing it again has no effect.
+
+        Raises LooptapeError if the exit status of the command is not 0.
+        """
+        if os.getpid() != self._owner:
+            return None
+        with self._closing:
+            if self._process.returncode is not None:
+                return self.report
+            try:
+                out, _ = self._process.communicate(timeout=self._limit)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                out, _ = self._process.communicate()
+        try:
+            self.report = json.loads(out)
+        except ValueError:
+            pass  # the text has the reason
+        if self._process.returncode != 0 or self.report is None:
+            raise self._error()
+        return self.report
+
+    def _error(self, why: str = "") -> LooptapeError:
+        status = self._process.wait()
+        self._stderr.seek(0)
+        text = self._stderr.read().decode(errors="replace")
+        return _failed(self._arguments, status, why or text, self.report)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Any) -> None:
+        try:
+            self.close()
+        except LooptapeError as failed:
+            if error is None:
+                raise
+            failed.add_to(error)
+
+
+# A process that is forked while a server starts must not keep the pipe whose end stops the server.
+_running: weakref.WeakSet[Server] = weakref.WeakSet()
+_forking = threading.Lock()
+
+
+def _forked() -> None:
+    for server in list(_running):
+        if server._process.stdin:
+            server._process.stdin.close()
+    _forking.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_forked)
+
+
+def serve(
+    scenario: _Path,
+    *,
+    quirk: _Strings = (),
+    suppress: Optional[Mapping[str, str]] = None,
+    allow_unused: bool = False,
+    key: Optional[str] = None,
+    model: _Strings = (),
+    delays: bool = False,
+    timeout: Optional[float] = None,
+    max_requests: Optional[int] = None,
+    addr: Optional[str] = None,
+    no_token: bool = False,
+    allow_origin: _Strings = (),
+    max_body: Optional[int] = None,
+) -> Server:
+    """Serve a scenario as a strict fake of the providers; ``looptape serve --help`` has the details.
+
+    The arguments are the flags of the command: ``quirk="QO-01"`` or a list adds deviations of real
+    providers, ``suppress={"INV-07": "the step limit"}`` accepts violations, ``timeout`` is in seconds,
+    and ``max_body`` in MiB.
+    """
+    return Server(["serve", _path(scenario), *_flags(
+        quirk=quirk, suppress=suppress, allow_unused=allow_unused, key=key, model=model, delays=delays,
+        timeout=None if timeout is None else f"{timeout:f}s", max_requests=max_requests,
+        addr=addr, no_token=no_token, allow_origin=allow_origin, max_body=max_body,
+    )])
+
+
+def replay(
+    file: _Path,
+    *,
+    allow_unused: bool = False,
+    delay_factor: Optional[float] = None,
+    ignore: _Strings = (),
+    secret: _Strings = (),
+    upstream: Optional[Mapping[str, str]] = None,
+    report: Optional[_Path] = None,
+    addr: Optional[str] = None,
+    no_token: bool = False,
+    allow_origin: _Strings = (),
+    max_body: Optional[int] = None,
+) -> Server:
+    """Serve the responses of a recording, without a network; ``looptape replay --help`` has the details.
+
+    The arguments are the flags of the command: ``upstream={"my": "http://example.com/v1"}`` names
+    servers, and ``report`` is a file to which the used interactions are appended.
+    """
+    return Server(["replay", _path(file), *_flags(
+        allow_unused=allow_unused, delay_factor=delay_factor, ignore=ignore, secret=secret, upstream=upstream,
+        report=report, addr=addr, no_token=no_token, allow_origin=allow_origin, max_body=max_body,
+    )])
+
+
+def record(
+    file: _Path,
+    *,
+    upstream: Optional[Mapping[str, str]] = None,
+    ignore: _Strings = (),
+    secret: _Strings = (),
+    not_secret: _Strings = (),
+    addr: Optional[str] = None,
+    no_token: bool = False,
+    allow_origin: _Strings = (),
+    max_body: Optional[int] = None,
+) -> Server:
+    """Record the requests of a program and their responses; ``looptape record --help`` has the details.
+
+    The arguments are the flags of the command: ``upstream={"openai": "http://localhost/v1"}`` names
+    servers in place of the providers.
+    """
+    return Server(["record", *_flags(
+        output=file, upstream=upstream, ignore=ignore, secret=secret, not_secret=not_secret,
+        addr=addr, no_token=no_token, allow_origin=allow_origin, max_body=max_body,
+    )])
+
+
+def check(paths: Union[_Path, Iterable[_Path]], *, strict: bool = False, allow_empty: bool = False) -> Dict[str, Any]:
+    """Check recorded runs and return the report of ``looptape check --format json``.
+
+    ``paths`` are files and folders. Raises LooptapeError if the command has no report.
+    """
+    arguments = _checking(paths, strict, allow_empty)
+    done = _run([*arguments, "--format", "json"])
+    try:
+        report: Dict[str, Any] = json.loads(done.stdout)
+        return report
+    except ValueError:
+        raise _failed(arguments, done.returncode, done.stderr.decode(errors="replace"), None) from None
+
+
+def assert_check(paths: Union[_Path, Iterable[_Path]], *, strict: bool = False, allow_empty: bool = False) -> None:
+    """Check recorded runs.
+
+    ``paths`` are files and folders. Raises LooptapeError with the report if the exit status of
+    ``looptape check`` is not 0: a run violates an invariant, or a file cannot be read.
+    """
+    arguments = _checking(paths, strict, allow_empty)
+    done = _run(arguments)
+    if done.returncode != 0:
+        text = (done.stdout + done.stderr).decode(errors="replace")
+        raise _failed(arguments, done.returncode, text, check(paths, strict=strict, allow_empty=allow_empty))
+
+
+def _checking(paths: Union[_Path, Iterable[_Path]], strict: bool, allow_empty: bool) -> List[str]:
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    return ["check", *map(_path, paths), *_flags(strict=strict, allow_empty=allow_empty)]
+
+
+def _run(arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([binary(), *arguments], stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def _failed(arguments: Sequence[str], status: int, text: str, report: Optional[Dict[str, Any]]) -> LooptapeError:
+    command = " ".join(map(shlex.quote, ["looptape", *arguments]))
+    return LooptapeError(f"{command}: exit status {status}\n\n{text.strip()}", status, report)
+
+
+def _path(path: _Path) -> str:
+    """Return a path that is not read as a flag, nor as the standard input."""
+    path = os.fspath(path)
+    return os.path.join(".", path) if path.startswith("-") else path
+
+
+def _flags(**options: Any) -> List[str]:
+    """Return the flags of a command. None, False and empty collections are omitted."""
+    flags = []
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        if isinstance(value, Mapping):
+            value = [f"{key}={text}" for key, text in value.items()]
+        elif isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable):
+            value = [value]
+        flag = "--" + name.replace("_", "-")
+        flags += [flag if one is True else f"{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}" for one in value]
+    return flags
+
+
+def binary() -> str:
+    """Return the path of the command: that of the variable LOOPTAPE_BINARY, or the one in this package."""
+    name = "looptape.exe" if os.name == "nt" else "looptape"
+    path = os.environ.get("LOOPTAPE_BINARY") or os.path.join(os.path.dirname(__file__), "bin", name)
+    found = shutil.which(path)
+    if found is None:
+        raise LooptapeError(f"{path}: command not found: install the wheel of looptape for this platform with pip, or set LOOPTAPE_BINARY")
+    return found
