@@ -108,8 +108,11 @@ func testServeUntilStopped(t *testing.T, byEOF bool) {
 	w.Interrupted = func(ctx context.Context) (context.Context, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(ctx)
 		go func() {
-			<-stop
-			cancel()
+			defer cancel()
+			select {
+			case <-stop:
+			case <-ctx.Done():
+			}
 		}()
 		return ctx, cancel
 	}

@@ -286,7 +286,9 @@ func (v *cassetteServer) end(failures []error, closed, failed error) error {
 			result.Failures = append(result.Failures, err.Error())
 		}
 		v.w.JSON(cassetteResultJSON.Of(result))
-		return status
+		if !v.untilEOF {
+			return status
+		}
 	}
 	for _, err := range failures {
 		v.w.PrintError(err)

@@ -36,23 +36,29 @@ func environment(env []string) map[string]string {
 	return out
 }
 
-// printReport prints what the server has seen.
-func (v *server) printReport(r *wire.Report) {
+// printReport prints what the server has seen. OK is true if the exit status is 0.
+func (v *server) printReport(r *wire.Report, ok bool) {
+	w := v.w
 	if *v.format == "json" {
-		v.w.JSON(reportJSON.Of(*r))
-		return
+		w.JSON(reportJSON.Of(*r))
+		if ok || !v.untilEOF {
+			return
+		}
+		text := *w
+		text.Out, text.OutTerminal = w.Err, w.ErrTerminal
+		w = &text
 	}
-	v.w.Table([]string{"unmatched request", "times", "served paths"}, unmatchedRequests(r))
-	v.w.Table(bySession(r, []string{"request", "session", "invariant", "violation"}, violatedInvariants(r)))
-	v.w.Table(bySession(r, []string{"request", "session", "protocol", "rule", "status", "error"}, rejectedRequests(r)))
-	v.w.Table([]string{"count", "invariant", "name", "likely cause"}, likelyCauses(r))
-	v.w.Table([]string{"quirk", "responses"}, shownQuirks(r))
-	v.w.Table([]string{"note"}, sentences(r.Notes))
+	w.Table([]string{"unmatched request", "times", "served paths"}, unmatchedRequests(r))
+	w.Table(bySession(r, []string{"request", "session", "invariant", "violation"}, violatedInvariants(r)))
+	w.Table(bySession(r, []string{"request", "session", "protocol", "rule", "status", "error"}, rejectedRequests(r)))
+	w.Table([]string{"count", "invariant", "name", "likely cause"}, likelyCauses(r))
+	w.Table([]string{"quirk", "responses"}, shownQuirks(r))
+	w.Table([]string{"note"}, sentences(r.Notes))
 	if v.allowUnused {
-		v.w.Table([]string{"accepted"}, sentences(r.Unused))
+		w.Table([]string{"accepted"}, sentences(r.Unused))
 	}
-	v.w.Table([]string{"failure"}, sentences(r.Failures))
-	v.w.ResultLine(summaryLine(r), r.OK())
+	w.Table([]string{"failure"}, sentences(r.Failures))
+	w.ResultLine(summaryLine(r), r.OK())
 }
 
 func sentences(list []string) (rows [][]string) {

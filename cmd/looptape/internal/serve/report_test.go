@@ -53,7 +53,7 @@ func TestServeReport(t *testing.T) {
 			w.OutTerminal = false
 			format := "table"
 			r := s.Done()
-			(&server{command: command{w: w, format: &format}}).printReport(&r)
+			(&server{command: command{w: w, format: &format}}).printReport(&r, r.OK())
 			if err := w.OutputError(); err != nil {
 				t.Fatal(err)
 			}

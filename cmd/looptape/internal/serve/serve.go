@@ -46,7 +46,8 @@ the end of standard input, which is also there when the parent process dies.
 
 At the end serve prints a report. --report also writes it as JSON. With --format
 json the program's standard output goes to standard error. Without a program the
-first line has the base URLs and environment variables for a program.
+first line has the base URLs and environment variables for a program. With
+--until-eof, failures are also on standard error, as text.
 
 Exit status: 0 if requests came and used all responses and attempts of the
 scenario, no request was rejected or unmatched, no invariant was violated, and
@@ -112,7 +113,7 @@ func (v *server) start(args []string) error {
 		return err
 	}
 	untested := addUntested(r)
-	v.printReport(r)
+	v.printReport(r, r.OK() && !untested)
 	return v.writeReport(r, r.OK(), untested)
 }
 
