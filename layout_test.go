@@ -575,6 +575,15 @@ var table = []packageRule{
 		packages: []string{"internal/child", "llm", "trace/check", "fake", "fake/wire", "loop", "loop/explore"},
 	},
 	{
+		name: "cmd/looptape/internal/project", does: "init, with the files that it writes",
+		packages: []string{"internal/atomicfile", "cmd/looptape/internal/cli/..."},
+		modules:  []string{"github.com/spf13/cobra"},
+	},
+	{
+		name: "cmd/looptape/internal/project/files/looptape-tests", does: "the Go test that init writes",
+		packages: []string{"fake/wire", "loop/scenario", "cassettes"},
+	},
+	{
 		name: "cmd/looptape/internal/runs", does: "run, check, trace, scenario, explore",
 		packages: []string{all},
 		modules:  []string{"github.com/spf13/cobra"},

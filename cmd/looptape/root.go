@@ -13,6 +13,7 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/cmd/looptape/internal/demo"
 	"github.com/looptape/looptape/cmd/looptape/internal/eval"
+	"github.com/looptape/looptape/cmd/looptape/internal/project"
 	"github.com/looptape/looptape/cmd/looptape/internal/runs"
 	"github.com/looptape/looptape/cmd/looptape/internal/serve"
 )
@@ -46,7 +47,7 @@ input that cannot be read (1 if both apply).`,
 		}
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(demo.New(w), runs.NewRun(w), runs.NewCheck(w), runs.NewTrace(w), runs.NewScenario(w), runs.NewExplore(w), serve.New(w), serve.NewRecord(w), serve.NewReplay(w), cassette.New(w), eval.New(w))
+	root.AddCommand(demo.New(w), runs.NewRun(w), runs.NewCheck(w), runs.NewTrace(w), runs.NewScenario(w), runs.NewExplore(w), serve.New(w), serve.NewRecord(w), serve.NewReplay(w), cassette.New(w), eval.New(w), project.New(w))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 )
 
@@ -200,4 +201,48 @@ func syncFolder(path string) error {
 	}
 	_ = d.Sync() // not all systems can sync a folder
 	return d.Close()
+}
+
+// Create writes a new file below root, and the folders of its name. A reader sees the whole file or none, and no
+// link leads out of root. The error is [fs.ErrExist] if there is a file, a folder or a link of this name.
+func Create(root *os.Root, name string, text []byte) error {
+	if _, err := root.Lstat(name); err == nil {
+		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+	}
+	folder := path.Dir(filepath.ToSlash(name))
+	if err := root.MkdirAll(folder, 0o777); errors.Is(err, fs.ErrExist) {
+		return &fs.PathError{Op: "create", Path: name, Err: fmt.Errorf("%s is not a folder", folder)}
+	} else if err != nil {
+		return err
+	}
+	temporary, f, err := createTemporary(root, name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = root.Link(temporary, name) // which replaces nothing
+		if _, missing := root.Lstat(name); err != nil && missing != nil {
+			if err = root.Rename(temporary, name); err == nil { // a file system without links
+				return syncFolder(filepath.Join(root.Name(), folder))
+			}
+		}
+	}
+	err = errors.Join(err, root.Remove(temporary))
+	if err == nil {
+		err = syncFolder(filepath.Join(root.Name(), folder))
+	}
+	return err
+}
+
+// createTemporary creates a file next to name, under the first free name.
+func createTemporary(root *os.Root, name string) (temporary string, f *os.File, err error) {
+	for i := range maxTries {
+		temporary = fmt.Sprintf("%s.%d.tmp", name, i)
+		f, err = root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return temporary, f, err
 }
