@@ -60,6 +60,7 @@ type Clock struct {
 	held     []*task        // goroutines that start only after the cancel
 	pending  []*task        // memory of the tasks that wait for an answer
 	names    []string       // memory of the options of a choice
+	passed   int            // how often time has passed in the explored run
 }
 
 // NewClock returns a clock at its start.

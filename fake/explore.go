@@ -359,13 +359,19 @@ func (c *Clock) passTime() bool {
 	switch {
 	case c.end != nil && (c.held != nil || !passes && c.hangs()):
 		c.endRun(context.Canceled)
-	case passes:
+	case passes && c.passed < maxPassed:
+		c.passed++
 		c.elapsed = c.timers[0].at
+	case passes: // timers without an end, such as those of a goroutine that polls
+		c.failDeadlock()
 	default:
 		return false
 	}
 	return true
 }
+
+// maxPassed is more often than time passes in a run that ends.
+const maxPassed = 10_000
 
 // hangs reports whether a task waits until its context ends.
 func (c *Clock) hangs() bool {

@@ -1,8 +1,10 @@
 package fake_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/looptape/looptape/fake"
 )
@@ -30,5 +32,28 @@ func TestWorldDeadlock(t *testing.T) {
 	}
 	if ctx.Err() != nil {
 		t.Errorf("the context of the run has ended: %v", ctx.Err())
+	}
+}
+
+// TestWorldPolls: a goroutine that sleeps again and again does not end the time of a run: the run has a deadlock.
+func TestWorldPolls(t *testing.T) {
+	w := fake.NewWorld(&fake.Script{})
+	_, clock := w.Begin(firstOptions{})
+	ctx, end := context.WithCancel(t.Context())
+	var err error
+	if panicked := w.Go(func() {
+		clock.Go(func() {
+			for clock.Sleep(ctx, time.Second) == nil {
+			}
+		})
+		err = clock.Drain()
+		end()
+		_ = clock.Drain() // of this test
+		w.Close()
+	}); panicked != nil {
+		t.Error(panicked)
+	}
+	if _, is := errors.AsType[*fake.DeadlockError](err); !is {
+		t.Errorf("got %v, want a deadlock", err)
 	}
 }

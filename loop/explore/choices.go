@@ -87,7 +87,7 @@ func (c *Choices) choose(k kind, at, name string, options []string) int {
 	case c.pick != nil:
 		p.taken = c.pick.pick(&p, options)
 	}
-	p.option = options[p.taken]
+	p.option = optionName(k, options, p.taken)
 	c.points = append(c.points, p)
 	return p.taken
 }
@@ -109,18 +109,44 @@ func (c *Choices) byName(p *point, options []string) int {
 	c.seen[label]++
 	label = numbered(label, c.seen[label])
 	if c.options != nil {
-		c.options[label] = slices.Clone(options)
+		names := slices.Clone(options)
+		for i := range names {
+			names[i] = optionName(p.kind, options, i)
+		}
+		c.options[label] = names
 	}
 	want, ok := c.named[label]
 	if !ok {
 		return 0
 	}
-	for i, o := range options {
-		if o == want {
+	for i := range options {
+		if strings.HasPrefix(want, options[i]) && optionName(p.kind, options, i) == want {
 			return i
 		}
 	}
 	return 0
+}
+
+// optionName returns the name of an option. Answers with one name, such as the results of two calls with one id, are numbered.
+func optionName(k kind, options []string, i int) string {
+	n := 1
+	if k != fault { // faults have different names
+		for _, o := range options[:i] {
+			if o == options[i] {
+				n++
+			}
+		}
+	}
+	return numbered(options[i], n)
+}
+
+// lastFault returns the index of the last fault that was taken, or -1.
+func lastFault(points []point) int {
+	i := len(points) - 1
+	for i >= 0 && (points[i].kind != fault || points[i].taken == 0) {
+		i--
+	}
+	return i
 }
 
 func (p *point) same(q *point) bool {

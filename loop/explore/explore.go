@@ -67,12 +67,15 @@ type Bounds struct {
 	// Preemptions is the highest number of times that another goroutine runs than the one that has been ready
 	// longest, or that an answer comes while the loop does not wait for it.
 	Preemptions int
-	// Runs, if not 0, is the highest number of runs.
+	// Runs is the highest number of runs. 0 means [DefaultRuns].
 	Runs int
 	// Repeat is the number of times that a failure is repeated, for a program that may not be a function of its choices. 0 means
 	// once.
 	Repeat int
 }
+
+// DefaultRuns is the highest number of runs of [Exhaust] if [Bounds] has none.
+const DefaultRuns = 1_000_000
 
 // Result is the result of an exploration.
 type Result struct {
@@ -85,8 +88,9 @@ type Result struct {
 	Hash   string
 	// Orders is the number of different runs without a fault.
 	Orders int
-	// Complete is true if all runs within the bounds were made.
-	Complete bool
+	// Complete is true if all runs within the bounds were made. Unfinished has the reasons if they were not.
+	Complete   bool
+	Unfinished []string
 	// Failures has the first failure of each invariant, in the order of the choices.
 	Failures []*Failure
 	// Random is what a random exploration guarantees, or nil.
@@ -118,9 +122,12 @@ type Failure struct {
 	Neighbor string
 }
 
-// Exhaust makes all runs within the bounds, on all processors. start makes a program for each.
+// Exhaust makes all runs within the bounds, on all processors. start makes a program for each. If 1,000 runs with the same
+// faults violate an invariant, the other orders with these faults are skipped: a faulty loop that takes more steps than
+// the script has would have more and more of them.
 func Exhaust(start func() Program, b Bounds) *Result {
 	e := &search{start: start, bounds: b}
+	b.Runs = cmp.Or(b.Runs, DefaultRuns)
 	roots := e.divide(8 * runtime.GOMAXPROCS(0))
 	parts := make([]*part, len(roots))
 	var next, runs atomic.Int64
@@ -224,7 +231,8 @@ type part struct {
 	runs     int
 	traces   map[uint64]bool // true if a run without a fault had it
 	failures map[string]*found
-	cut      bool
+	cut      bool   // at the highest number of runs
+	skipped  string // the faults of the first runs whose other orders were skipped
 	diverged string
 	unstable string
 }
@@ -258,12 +266,17 @@ type found struct {
 	byFault   map[string]int // count by faults
 }
 
+// maxViolating is the number of runs with the same faults that violate an invariant, after which other orders with these faults are
+// skipped.
+const maxViolating = 1000
+
 // explorePart makes all runs that begin with root.
 func explorePart(program Program, root []int, b Bounds, runs *atomic.Int64) *part {
 	p := newPart()
+	violating := 0 // runs that violate an invariant, with the last fault of this one
 	c := &Choices{bounds: b, prefix: slices.Clone(root)}
 	for {
-		if n := runs.Add(1); b.Runs > 0 && n > int64(b.Runs) {
+		if n := runs.Add(1); n > int64(b.Runs) {
 			p.cut = true
 			return p
 		}
@@ -273,15 +286,25 @@ func explorePart(program Program, root []int, b Bounds, runs *atomic.Int64) *par
 			p.unstable = again(program, c, o.Digest)
 		}
 		if c.diverged != "" {
-			p.diverged, p.cut = c.diverged, true
+			p.diverged = c.diverged
 			return p
 		}
-		i := len(c.points) - 1
+		i, last := len(c.points)-1, lastFault(c.points)
+		if len(o.Violations) > 0 {
+			violating++
+		}
+		if violating == maxViolating {
+			p.skipped = cmp.Or(p.skipped, "["+faultsOf(c.points)+"]")
+			i = last
+		}
 		for i >= len(root) && c.points[i].taken+1 == c.points[i].n {
 			i--
 		}
 		if i < len(root) {
 			return p
+		}
+		if i <= last {
+			violating = 0
 		}
 		c.prefix = c.prefix[:0]
 		for j := range i {
@@ -296,7 +319,10 @@ func explorePart(program Program, root []int, b Bounds, runs *atomic.Int64) *par
 func (p *part) add(o Outcome, c *Choices) {
 	p.runs++
 	p.traces[o.Digest] = p.traces[o.Digest] || c.faults == 0
-	for _, v := range o.Violations {
+	for i, v := range o.Violations {
+		if slices.ContainsFunc(o.Violations[:i], func(w check.Violation) bool { return w.Invariant == v.Invariant }) {
+			continue
+		}
 		f := p.failures[v.Invariant]
 		if f == nil {
 			f = &found{violation: v, choices: taken(c.points), run: p.runs, byFault: map[string]int{}}
@@ -311,19 +337,28 @@ func (p *part) add(o Outcome, c *Choices) {
 func (e *search) merge(parts []*part) *Result {
 	r := &Result{Bounds: e.bounds, Complete: true, Unstable: e.unstable}
 	all := newPart()
+	cut, skipped := false, ""
 	for _, p := range parts {
 		for _, f := range p.failures {
 			f.run += r.Runs
 		}
 		all.join(p)
 		r.Runs += p.runs
-		r.Complete = r.Complete && !p.cut
+		cut, skipped = cut || p.cut, cmp.Or(skipped, p.skipped)
+		r.Complete = r.Complete && p.diverged == ""
 		for _, u := range []string{p.diverged, p.unstable} {
 			if u != "" {
 				r.Unstable = append(r.Unstable, u)
 			}
 		}
 	}
+	if cut {
+		r.Unfinished = append(r.Unfinished, fmt.Sprintf("the number of runs reached the highest one, %d", cmp.Or(e.bounds.Runs, DefaultRuns)))
+	}
+	if skipped != "" {
+		r.Unfinished = append(r.Unfinished, fmt.Sprintf("%d runs with the same faults violate an invariant, and the other orders with these faults were skipped: %s", maxViolating, skipped))
+	}
+	r.Complete = r.Complete && r.Unfinished == nil
 	for _, plain := range all.traces {
 		if plain {
 			r.Orders++

@@ -68,8 +68,59 @@ func TestExhaust(t *testing.T) {
 // TestExhaustRuns stops at the number of runs, and says so.
 func TestExhaustRuns(t *testing.T) {
 	r := explore.Exhaust(toy(strings.Split("abcd", ""), never), explore.Bounds{Faults: 1, Runs: 50})
+	if want := []string{"the number of runs reached the highest one, 50"}; !slices.Equal(r.Unfinished, want) {
+		t.Errorf("unfinished %q, want %q", r.Unfinished, want)
+	}
 	if r.Runs != 50 || r.Complete || !strings.Contains(r.Summary(), "50 runs, 50 different: not all runs with at most 1 fault and 0 preemptions") {
 		t.Errorf("got %s, complete %v; want 50 runs, not complete", r.Summary(), r.Complete)
+	}
+}
+
+// TestExhaustViolating skips orders after 1,000 runs with one fault that violate an invariant, and makes all others.
+func TestExhaustViolating(t *testing.T) {
+	const steps = 16
+	start := func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+			var o explore.Outcome
+			var trace []int
+			switch c.Fault("call", "a", []string{"", "repeats all steps", "fails"}) {
+			case 1:
+				o.Violations = []check.Violation{{Invariant: "INV-08"}}
+				for range steps {
+					trace = append(trace, c.Order("next", "", []string{"x", "y"}))
+				}
+			case 2:
+				trace = append(trace, 2)
+				o.Violations = []check.Violation{{Invariant: "INV-23"}, {Invariant: "INV-23"}} // one run
+			default:
+				trace = append(trace, 3+c.Order("next", "", []string{"x", "y"}))
+			}
+			h := fnv.New64a()
+			h.Write([]byte(fmt.Sprint(trace)))
+			o.Digest = h.Sum64()
+			return o
+		})
+	}
+	r := explore.Exhaust(start, explore.Bounds{Faults: 1})
+	const want = "1000 runs with the same faults violate an invariant, and the other orders with these faults were skipped: [call: repeats all steps]"
+	if r.Runs > 1<<steps/2 || r.Complete || !slices.Equal(r.Unfinished, []string{want}) || r.Orders != 2 || len(r.Failures) != 2 || r.Failures[1].Count != 1 {
+		t.Errorf("%s: %q, failures %v; want fewer runs than the %d orders", r.Summary(), r.Unfinished, r.Failures, 1<<steps)
+	}
+}
+
+// TestEqualNames: of two answers with one name, the second one is chosen by its number.
+func TestEqualNames(t *testing.T) {
+	start := func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+			if c.Order("next", "", []string{"a", "b", "a"}) == 2 {
+				return explore.Outcome{Digest: 1, Violations: []check.Violation{{Invariant: "INV-04"}}}
+			}
+			return explore.Outcome{}
+		})
+	}
+	r := explore.Exhaust(start, explore.Bounds{})
+	if len(r.Failures) != 1 || len(r.Unstable) > 0 || r.Failures[0].Choices[0].String() != "next: a #2" {
+		t.Errorf("failures %v, unstable %q; want one with the choice of the second a", r.Failures, r.Unstable)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 type RandomOptions struct {
 	// Seed determines the choices: the same seed gives the same runs, and run n is the same whatever Runs is.
 	Seed uint64
-	// Bounds.Runs is the number of runs; 0 means 1000.
+	// Bounds.Runs is the number of runs; 0 means 1,000.
 	Bounds
 	// Depth is the depth of the bugs that the order of answers and goroutines is drawn for: the number of events
 	// whose order matters. 0 means 3.

@@ -18,7 +18,7 @@ type ExploreOptions struct {
 	Script *fake.Script
 	// Faults is the highest number of faults of a run; 0 means 1, and a negative number none.
 	Faults int
-	// Runs, if not 0, is the highest number of runs.
+	// Runs is the highest number of runs; 0 means [explore.DefaultRuns].
 	Runs int
 	// Panics lets tools panic. A loop that does not recover the panic ends the process.
 	Panics bool
@@ -41,6 +41,9 @@ func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	}
 	r := Explored(t, loop, opts)
 	t.Log(r.Summary())
+	for _, u := range r.Unfinished {
+		t.Logf("not all orders and faults were explored: %s", u)
+	}
 	x := newExploration(t, loop, opts)
 	for _, f := range r.Failures {
 		t.Errorf("%s\n%s", f, x.repeatTest(f))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ func Program(s *fake.Script, adjust func(*loop.Config)) (func() explore.Program,
 		return nil, err
 	}
 	return func() explore.Program {
-		x := &exploration{script: s, adjust: adjust, world: fake.NewWorld(s)}
+		x := &exploration{script: s, adjust: adjust, world: fake.NewWorld(s), maxCalls: maxCallsOf(s)}
 		x.configure()
 		return x
 	}, nil
@@ -58,6 +59,7 @@ type exploration struct {
 	ctx       context.Context // of the run
 	late      bool            // the model was called after its end
 	entered   []entry         // tools that were entered, in order
+	maxCalls  int             // more calls of models and tools than a run needs that ends
 	processes []int           // the indexes of the first events of further processes
 	keeper    *keeper         // nil without a store
 
@@ -89,6 +91,7 @@ func (x *exploration) configure() {
 
 func (x *exploration) runTool(ctx context.Context, c loop.Call) (loop.Output, error) {
 	x.entered = append(x.entered, entry{process: len(x.processes), call: c.ID, arguments: c.Arguments, late: x.ctx.Err() != nil})
+	x.limit()
 	parts, err := x.world.Run(ctx, c.ID, c.Name, c.Arguments)
 	return loop.Output{Content: parts}, err
 }
@@ -139,6 +142,32 @@ func (x *exploration) awaitOther(next loop.ToolFunc) loop.ToolFunc {
 		}
 		return out, err
 	}
+}
+
+// maxCallsOf returns more calls of models and tools than a run of a script needs that ends.
+func maxCallsOf(s *fake.Script) int {
+	const least, each = 200, 10
+	n := 0
+	for _, m := range s.Models {
+		for _, r := range m.Responses {
+			n += max(r.Repeat, 1) * (1 + len(r.Calls))
+		}
+	}
+	return least + each*n
+}
+
+// endless reports whether the run has made too many calls.
+func (x *exploration) endless() bool { return len(x.sent)+len(x.entered) > x.maxCalls }
+
+// limit ends a run that makes too many calls: its context, and then its goroutines.
+func (x *exploration) limit() {
+	if x.maxCalls == 0 || !x.endless() {
+		return
+	}
+	if len(x.sent)+len(x.entered) > 2*x.maxCalls {
+		runtime.Goexit()
+	}
+	x.world.End(context.Canceled)
 }
 
 // Close implements [explore.Program].
@@ -197,6 +226,9 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	}
 	found = appendErrors(found, checker.Done())
 	x.checkEntered(report)
+	if x.endless() {
+		report("INV-26", "the run does not end; it made %d model calls and %d tool calls", len(x.sent), len(x.entered))
+	}
 	x.checkSent(report)
 	if !x.second && c.Few(1) {
 		x.checkPairs(c.Taken(), report)

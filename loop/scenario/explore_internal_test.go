@@ -50,3 +50,25 @@ func TestSentRequestChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestEndlessRun ends the goroutine of a loop that calls the model again and again although the run is canceled.
+func TestEndlessRun(t *testing.T) {
+	x := &exploration{world: fake.NewWorld(&fake.Script{}), maxCalls: 10}
+	defer x.world.Close()
+	x.ctx, _ = x.world.Begin(scripted{})
+	x.world.Go(func() {
+		for {
+			_, _ = llm.Collect(x.Stream(x.ctx, &llm.Request{}))
+		}
+	})
+	if got := len(x.sent); got != 21 || x.ctx.Err() == nil {
+		t.Errorf("the loop made %d calls, and the context of the run has the error %v; want 21 calls, and that it has ended", got, x.ctx.Err())
+	}
+}
+
+// scripted chooses what the script says.
+type scripted struct{}
+
+func (scripted) Order(string, string, []string) int  { return 0 }
+func (scripted) Switch(string, string, []string) int { return 0 }
+func (scripted) Fault(string, string, []string) int  { return 0 }

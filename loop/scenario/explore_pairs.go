@@ -37,6 +37,7 @@ func (x *exploration) Stream(ctx context.Context, req *llm.Request) iter.Seq2[ll
 	x.sentBytes = appendMessages(x.sentBytes, req.Messages[s.from:])
 	s.bytes = len(x.sentBytes) - n
 	x.sent = append(x.sent, s)
+	x.limit()
 	return x.world.Stream(ctx, req)
 }
 
@@ -126,7 +127,7 @@ func inBothModes(c explore.Choice) bool {
 // resultOf returns the result of the run with these choices, or nil if it does not have them. failed reports whether a
 // model call failed.
 func (x *exploration) resultOf(list []explore.Choice, mode llm.ResponseMode) (result []byte, failed bool) {
-	y := &exploration{script: x.script, world: x.world, second: true}
+	y := &exploration{script: x.script, world: x.world, maxCalls: x.maxCalls, second: true}
 	y.adjust = func(c *loop.Config) {
 		if x.adjust != nil {
 			x.adjust(c)

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -247,6 +248,32 @@ func (e effect) check(t *testing.T, p explore.Program) {
 	o, unused := explore.Replay(p, list)
 	if text := o.Text(); !strings.Contains(text, e.want) || len(unused)+len(o.Violations) > 0 {
 		t.Errorf("%q: unused %v, violations %v; want a run with %q:\n%s", e.choices, unused, o.Violations, e.want, text)
+	}
+}
+
+// TestExploreEndless: a run that calls tools or models without an end violates INV-26, and is canceled.
+func TestExploreEndless(t *testing.T) {
+	again := func(calls string) func(next loop.ModelFunc) loop.ModelFunc {
+		return func(next loop.ModelFunc) loop.ModelFunc {
+			return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
+				for calls == "models" && ctx.Err() == nil {
+					_, _ = next(ctx, call) // another attempt
+				}
+				return &llm.Response{Parts: []llm.Part{llm.ToolCall{Name: "t", Arguments: "{}"}}, FinishReason: llm.FinishToolCalls}, nil
+			}
+		}
+	}
+	for _, calls := range []string{"tools", "models"} {
+		start, _ := programs(t, parallelScript(1, 1), func(c *loop.Config) {
+			c.MaxSteps = math.MaxInt
+			c.Middleware = []loop.Middleware{{Name: "again", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{WrapModel: again(calls)} }}}
+		})
+		r := explore.Exhaust(start, explore.Bounds{Runs: 1})
+		if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool {
+			return f.Invariant == "INV-26" && strings.Contains(f.Message, calls[:4])
+		}) {
+			t.Errorf("%s: failures %v, unstable %q; want INV-26", calls, r.Failures, r.Unstable)
+		}
 	}
 }
 

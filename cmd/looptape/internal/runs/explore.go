@@ -59,7 +59,7 @@ be started or makes no request, or if not all runs were made.`,
 	f := c.Flags()
 	f.IntVar(&x.bounds.Faults, "faults", 1, "explore runs with at most `n` faults")
 	f.IntVar(&x.bounds.Preemptions, "preemptions", 0, "also let at most `n` goroutines or answers come earlier than the loop waits for them")
-	f.IntVar(&x.bounds.Runs, "runs", 0, "make at most `n` runs (default: all, or 1000 with --seed)")
+	f.IntVar(&x.bounds.Runs, "runs", 0, "make at most `n` runs (default: 1000000, or 1000 with --seed)")
 	f.Uint64Var(&x.seed, "seed", 0, "make random runs from this `number`")
 	f.IntVar(&x.depth, "depth", 3, "with --seed: the `number` of events whose order a fault may depend on")
 	f.IntVar(&x.only, "run", 0, "with --seed: make only run `n`")
@@ -141,7 +141,8 @@ type explored struct {
 	File        string            `json:"file"`
 	Looptape    string            `json:"looptape,omitempty"` // the version of the command
 	OK          bool              `json:"ok"`
-	Complete    bool              `json:"complete"` // all runs within the bounds were made
+	Complete    bool              `json:"complete"`             // all runs within the bounds were made
+	Unfinished  []string          `json:"unfinished,omitempty"` // why they were not
 	Faults      int               `json:"faults"`
 	Preemptions int               `json:"preemptions"`
 	Seed        *uint64           `json:"seed,omitempty"`
@@ -238,6 +239,7 @@ func (x *explorer) file(name string) (bad, cut bool) {
 
 // take takes a result. command is the end of the commands that repeat runs.
 func (o *explored) take(r *explore.Result, command string) {
+	o.Unfinished = r.Unfinished
 	o.Complete, o.Runs, o.Different, o.Orders, o.Set, o.Unstable = r.Complete, r.Runs, r.Traces, r.Orders, r.Hash, r.Unstable
 	for _, f := range r.Failures {
 		o.Failures = append(o.Failures, failureOf(f, command))
@@ -290,8 +292,8 @@ func (x *explorer) print(out *explored, r *explore.Result) {
 	for _, u := range out.Unstable {
 		w.Printf("\nunstable: %s\n", u)
 	}
-	if !x.random && !r.Complete {
-		w.Warn("%s: the number of runs reached --runs %d: not all orders and faults were explored", out.File, x.bounds.Runs)
+	for _, u := range r.Unfinished {
+		w.Warn("%s: not all orders and faults were explored: %s", out.File, u)
 	}
 }
 
