@@ -552,10 +552,13 @@ def compare_metric(all_base, all_new, metric):
 # looptape eval gate.
 
 
-def gate(base, new, lower, comparison):
+def gate(base, new, lower, comparison, limits):
     out, p = {}, {}
     for metric, c in comparison.items():
         out[metric] = gate_metric(base, new, metric, metric in lower, c)
+        if out[metric]["p"] is not None:
+            alpha = float(limits["alpha"]) / len(comparison)
+            out[metric] |= gate_power(*common(base, new, metric), metric in lower, alpha, limits["detect"], limits["drop"])
         if out[metric]["p"] is not None:
             p[metric] = out[metric]["p"]
     for metric, value in holm(p).items():
@@ -574,6 +577,115 @@ def gate_metric(all_base, all_new, metric, lower, c):
         out["worse"] = declined
     p, out["test"] = within(base, new, lower)
     out["p"] = p if out["difference"] * (1 if lower else -1) > 0 else Fraction(1)
+    return out
+
+
+OUTCOMES = 20_000  # most results of a gate that are enumerated
+
+
+def gate_power(base, new, lower, alpha, detect, least):
+    """The probability that the gate finds a drop, from all numbers of successes that the cases can have. The rate of a
+    case has the beta distribution that its runs in the base leave, and a drop reduces all rates in proportion."""
+    out = {"smallest_drop": RANDOM}
+    if detect:
+        out |= {"power": RANDOM, "impossible": RANDOM}
+    cases = [(b, n) for (_, b), (_, n) in zip(sorted(by(base, 0).items()), sorted(by(new, 0).items()))]
+    if not binary(base + new) or math.prod((len(b) + 1) * (len(n) + 1) for b, n in cases) > OUTCOMES:
+        return out
+    sizes = [(len(b), len(n)) for b, n in cases]
+    observed, beta = rates_of_cases([[r[2] for r in b] for b, _ in cases], [[r[2] for r in b + n] for b, n in cases])
+    if lower:  # the failures drop
+        observed, beta = 1 - observed, [(b, a) for a, b in beta]
+    middle = mean(a / (a + b) for a, b in beta)
+    found = []
+    for outcome in itertools.product(*(itertools.product(range(b + 1), range(n + 1)) for b, n in sizes)):
+        change = mean(Fraction(i, b) - Fraction(j, n) for (i, j), (b, n) in zip(outcome, sizes))
+        if change >= Fraction(least) and float(drop_p(tuple(sorted(zip(outcome, sizes))))) < alpha:
+            found.append(outcome)
+
+    def power(drop):
+        keep = max(0.0, 1 - float(drop / middle)) if drop else 1.0
+        tables = [both_rates(float(a), float(b), n, m, keep) for (a, b), (n, m) in zip(beta, sizes)]
+        return math.fsum(math.prod(t[i] for t, i in zip(tables, outcome)) for outcome in found)
+
+    def smallest(wanted):
+        if power(middle) < wanted:
+            return None
+        low, high = 0.0, float(middle)
+        for _ in range(30):
+            half = (low + high) / 2
+            low, high = (half, high) if power(half) < wanted else (low, half)
+        return high
+
+    out["smallest_drop"] = {"from": smallest(USUAL_POWER - 0.13), "to": smallest(USUAL_POWER + 0.13)}
+    if detect:
+        impossible = Fraction(detect) > max(observed, middle) + Fraction(1, 10**12)
+        out["impossible"] = impossible or None
+        out["power"] = None if impossible else power(min(detect, middle))
+    return out
+
+
+USUAL_POWER = 0.8
+
+
+def rates_of_cases(base, both):
+    """The mean of the base, and the beta distributions of the rates of the cases."""
+    icc = correlation(base)
+    if icc is None:
+        icc = correlation(both) or 0
+    observed = mean(mean(runs) for runs in base)
+    n = len(base) if icc else sum(len(runs) for runs in base)
+    prior = (observed * n + Fraction(1, 2)) / (n + 1)
+    if not icc:
+        return observed, [(prior * FIXED, (1 - prior) * FIXED)] * len(base)
+    weight = 1 / icc - 1
+    return observed, [(sum(runs) + weight * prior, len(runs) - sum(runs) + weight * (1 - prior)) for runs in base]
+
+
+FIXED = Fraction(10**9)  # runs of a distribution that is one value
+
+
+def correlation(cases):
+    """The correlation of the runs of a case, by the analysis of variance (Donner 1986), or None."""
+    n, runs = len(cases), sum(len(c) for c in cases)
+    if n < 2 or runs == n:
+        return None
+    middle = Fraction(sum(sum(c) for c in cases), runs)
+    between = sum(len(c) * (mean(c) - middle) ** 2 for c in cases) / (n - 1)
+    within_cases = sum(sum((v - mean(c)) ** 2 for v in c) for c in cases) / (runs - n)
+    size = (runs - Fraction(sum(len(c) ** 2 for c in cases), runs)) / (n - 1)
+    whole = between + (size - 1) * within_cases
+    return min(Fraction(1), max(Fraction(0), (between - within_cases) / whole)) if whole else Fraction(0)
+
+
+@functools.lru_cache(maxsize=None)
+def drop_p(outcome):
+    """The probability of a drop of successes, for the successes and runs of each case before and after."""
+    pools = [([Fraction(1)] * i + [Fraction(0)] * (n - i), [Fraction(1)] * j + [Fraction(0)] * (m - j)) for (i, j), (n, m) in outcome]
+    pools = [(b, n) for b, n in pools if len(set(b + n)) > 1]
+    if not pools:
+        return Fraction(1)
+    ways, p = two_valued(pools, sum(mean(n) - mean(b) for b, n in pools), False)
+    return Fraction(p, ways)
+
+
+def both_rates(a, b, n, m, keep):
+    """The probabilities of i successes in n runs with a rate x, and j in m with keep·x, where x has the distribution
+    beta(a, b)."""
+    def moment(up, down):  # E x^up (1-x)^down
+        if a == 0 or b == 0:
+            return float(up == 0) if a == 0 else float(down == 0)
+        return math.exp(rising(a, up) + rising(b, down) - rising(a + b, up + down))
+
+    def rising(x, k):
+        return math.fsum(math.log(x + i) for i in range(k))
+
+    out = {}
+    for i in range(n + 1):
+        for j in range(m + 1):
+            # 1-keep·x = (1-keep)·x + (1-x): each part of its power is positive
+            parts = (math.comb(m - j, k) * (1 - keep) ** k * moment(i + j + k, n - i + m - j - k) for k in range(m - j + 1))
+            out[i, j] = math.comb(n, i) * math.comb(m, j) * keep**j * math.fsum(parts)
     return out
 
 
@@ -870,7 +982,7 @@ def statistics(line):
         "compare": comparison,
         "sequential": sequential(s["base"], s["new"], s["lower"]),
         "labels": agreements(s["new"], s["labels"]),
-        "gate": gate(s["base"], s["new"], s["lower"], comparison),
+        "gate": gate(s["base"], s["new"], s["lower"], comparison, s["gate"]),
         "same": power(s["base"], s["new"], s["difference"], *test) if s["difference"] else {},
         "plan": planned(**s["plan"]) if s["plan"] else None,
         "single": power(s["base"], [], s["difference"], *test) if s["difference"] else {},

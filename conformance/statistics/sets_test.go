@@ -20,6 +20,7 @@ type set struct {
 	Difference float64  `json:"difference"` // to plan for; 0 means no plan
 	Alpha      float64  `json:"alpha"`
 	Power      float64  `json:"power"`
+	Gate       limits   `json:"gate"`
 	Plan       *plan    `json:"plan"` // before there are runs; may be nil
 
 	metrics  []string
@@ -32,6 +33,13 @@ type plan struct {
 	ICC    float64 `json:"icc"`
 	Effect float64 `json:"effect"`
 	Trials int     `json:"trials"`
+}
+
+// limits are those of a gate with these names.
+type limits struct {
+	Alpha  float64 `json:"alpha"`
+	Drop   float64 `json:"drop"`
+	Detect float64 `json:"detect"` // 0 means none
 }
 
 // row is a run: its case, epoch and cluster, and its scores. A score that is not a number counts as failed.
@@ -134,6 +142,7 @@ func generate(seed, number uint64) *set {
 		g.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	}
 	s.Base, s.New = sets[0], sets[1]
+	s.Gate = limits{pick(g, 0.05, 0.1, 0.3), pick(g, 0, 0.02, 0.2), pick(g, 0, 0.1, 0.3, 0.6)}
 	return s
 }
 
