@@ -58,7 +58,7 @@ var (
 	presetPackages     = []string{"internal/jsonio", "internal/responsehook", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/store", "loop/uistream"}
 	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/openai/..."}
 	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec"}
-	evaluationPackages = []string{"internal/atomicfile", "internal/visible", "internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/plot", "internal/tabular", "internal/yamljson", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
+	evaluationPackages = []string{"internal/atomicfile", "internal/visible", "internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/plot", "internal/tabular", "internal/testreport", "internal/yamljson", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
 	evaluationModules  = []string{gonum, jsonschema, yaml}
 	examplePackages    = []string{"llm", "loop/...", "fake/...", "providers/..."}
 )
@@ -138,6 +138,10 @@ var table = []packageRule{
 	},
 	{
 		name: "internal/tabular", does: "formats numbers and tables for people",
+	},
+	{
+		name: "internal/testreport", does: "results of checks as JUnit, annotations of GitHub and Markdown",
+		packages: []string{"internal/markdown", "internal/visible"},
 	},
 	{
 		name: "internal/visible", does: "escapes in text that a terminal or a CI system would obey",
@@ -546,7 +550,7 @@ var table = []packageRule{
 	},
 	{
 		name: "cmd/looptape/internal/cli", does: "what commands share: arguments, flags, files, tables, exit status",
-		packages: []string{"internal/atomicfile", "internal/visible", "cassettes/...", "loop/scenario", "trace/check", "trace/importer", "cmd/looptape/internal/cli/clitest"},
+		packages: []string{"internal/atomicfile", "internal/testreport", "internal/visible", "cassettes/...", "loop/scenario", "trace/check", "trace/importer", "cmd/looptape/internal/cli/clitest"},
 		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", tableWriter},
 	},
 	{
@@ -555,7 +559,7 @@ var table = []packageRule{
 	},
 	{
 		name: "cmd/looptape/internal/cassette", does: "cassette ls, show, verify, scrub, convert",
-		packages: []string{"cassettes/...", "cmd/looptape/internal/cli/...", "internal/tabular"},
+		packages: []string{"cassettes/...", "cmd/looptape/internal/cli/...", "internal/tabular", "internal/testreport"},
 		modules:  []string{"github.com/spf13/cobra"},
 	},
 	{

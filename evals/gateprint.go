@@ -1,7 +1,6 @@
 package evals
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"maps"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/looptape/looptape/internal/markdown"
 	"github.com/looptape/looptape/internal/tabular"
-	"github.com/looptape/looptape/internal/visible"
+	"github.com/looptape/looptape/internal/testreport"
 )
 
 // line returns the finding as one line: kind, metric, case and message.
@@ -83,13 +82,7 @@ const maxWorst = 10
 // documentation page "Workflow commands"), and one for each of the worst cases of a metric whose mean
 // is a finding. A notice has the smallest drop that the gate finds, or a warning that there is none.
 func (v *GateResult) GitHub(w io.Writer) error {
-	var text strings.Builder
-	escapes := []string{"%", "%25", "\r", "%0D", "\n", "%0A"}
-	message := strings.NewReplacer(escapes...)
-	property := strings.NewReplacer(append(escapes, ":", "%3A", ",", "%2C")...)
-	plain := func(escape *strings.Replacer, text string) string {
-		return string(visible.Text([]byte(escape.Replace(text))))
-	}
+	var t testreport.Test
 	all := slices.Clone(v.Findings)
 	for _, metric := range slices.Sorted(maps.Keys(v.Metrics)) {
 		list := v.regressed(metric)
@@ -97,29 +90,37 @@ func (v *GateResult) GitHub(w io.Writer) error {
 			all = append(all, list[i].finding(metric))
 		}
 	}
-	for i := range all {
-		f := &all[i]
-		text.WriteString("::error ")
-		if f.File != "" {
-			fmt.Fprintf(&text, "file=%s,line=%d,", plain(property, f.File), max(f.Line, 1))
-		}
-		fmt.Fprintf(&text, "title=looptape eval gate::%s\n", plain(message, f.line()))
-	}
+	t.Findings = reported(all)
 	for _, u := range v.Unreadable {
-		fmt.Fprintf(&text, "::error file=%s,line=%d,title=looptape eval gate::unreadable: %s\n", plain(property, u.File), max(u.Line, 1), plain(message, u.Error))
+		t.Findings = append(t.Findings, testreport.Finding{File: u.File, Line: u.Line, Message: kindUnreadable + ": " + u.Error})
 	}
 	for _, metric := range slices.Sorted(maps.Keys(v.Metrics)) {
 		m := v.Metrics[metric]
-		level := "notice"
+		level := testreport.Notice
 		if m.SmallestDrop == nil {
-			level = "warning"
+			level = testreport.Warning
 		}
 		if finds := m.finds(); finds != "" {
-			fmt.Fprintf(&text, "::%s title=looptape eval gate::%s: %s\n", level, plain(message, metric), finds)
+			t.Findings = append(t.Findings, testreport.Finding{Message: metric + ": " + finds, Level: level})
 		}
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
+	return (&testreport.Report{Name: gateName, Tests: []testreport.Test{t}}).GitHub(w)
+}
+
+// gateName is the name of the gate in a CI system.
+const gateName = "looptape eval gate"
+
+// reported returns findings for a CI system.
+func reported(found []finding) (list []testreport.Finding) {
+	for i := range found {
+		f := &found[i]
+		level := testreport.Failure
+		if f.Kind == KindError {
+			level = testreport.Error
+		}
+		list = append(list, testreport.Finding{Type: f.Kind, Message: f.Message, Text: f.line(), File: f.File, Line: f.Line, Level: level})
+	}
+	return list
 }
 
 // Markdown writes the result as GitHub-flavored Markdown.
@@ -134,18 +135,18 @@ func (v *GateResult) Markdown(w io.Writer) error {
 	}
 	fmt.Fprintf(&text, "### looptape eval gate: %s\n\n", status)
 	header, means := v.Means()
-	markdownTable(&text, header, means)
+	testreport.Table(&text, header, means)
 	var findings [][]string
 	for _, f := range v.Findings {
 		findings = append(findings, []string{f.Title(), f.Metric, f.Case, f.Message})
 	}
 	if len(findings) > 0 {
 		text.WriteString("\n")
-		markdownTable(&text, []string{"finding", "metric", "case", "message"}, findings)
+		testreport.Table(&text, []string{"finding", "metric", "case", "message"}, findings)
 	}
 	if header, worst := v.WorstCases(maxWorst); len(worst) > 0 {
 		text.WriteString("\n")
-		markdownTable(&text, header, worst)
+		testreport.Table(&text, header, worst)
 	}
 	for _, u := range v.Unreadable {
 		fmt.Fprintf(&text, "\nUnreadable: %s\n", markdown.Plain(u.String()))
@@ -180,67 +181,26 @@ func (v *GateResult) Means() (header []string, rows [][]string) {
 	return tabular.Filled([]string{"metric", "cases", "baseline", "new", "difference", "95 %", "p", "p (Holm)", "finds", "power", "missing"}, rows)
 }
 
-// markdownTable writes a table whose cells are untrusted text.
-func markdownTable(text *strings.Builder, header []string, rows [][]string) {
-	fmt.Fprintf(text, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat(" --- |", len(header)))
-	for _, row := range rows {
-		for _, cell := range row {
-			fmt.Fprintf(text, "| %s ", markdown.Plain(cell))
-		}
-		text.WriteString("|\n")
-	}
-}
-
-// The form of JUnit's results that CI servers read.
-type (
-	junitSuite struct {
-		XMLName  xml.Name    `xml:"testsuite"`
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Class   string        `xml:"classname,attr"`
-		Name    string        `xml:"name,attr"`
-		Time    int           `xml:"time,attr"` // some readers require it
-		Failure *junitFailure `xml:"failure"`
-		Error   *junitFailure `xml:"error"`
-		Output  string        `xml:"system-out,omitempty"`
-	}
-	junitFailure struct {
-		Type    string `xml:"type,attr"`
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
 // JUnit writes the result as JUnit XML: one test per metric with the class "metric", and one per
 // case with the class "case". A failed test has one failure, or one error if its first finding is
 // a scorer error. The failure lists all findings. If a drop of a mean is a finding, the cases that
 // declined fail. The output of a metric's test has the smallest drop that the gate finds. An unreadable record is an error with the class "file".
 func (v *GateResult) JUnit(w io.Writer) error {
-	s := junitSuite{Name: "looptape eval gate"}
+	r := testreport.Report{Name: gateName}
 	means, cases := v.byTest()
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
 		m := v.Metrics[name]
-		s.add("metric", name, means[name])
-		s.Cases[len(s.Cases)-1].Output = m.finds()
+		r.Tests = append(r.Tests, testreport.Test{Class: "metric", Name: name, Findings: reported(means[name]), Output: m.finds()})
 	}
 	for _, name := range v.Cases {
-		s.add("case", name, cases[name])
+		r.Tests = append(r.Tests, testreport.Test{Class: "case", Name: name, Findings: reported(cases[name])})
 	}
 	for _, u := range v.Unreadable {
-		s.add("file", fmt.Sprintf("%s:%d", u.File, u.Line), []finding{{Kind: kindUnreadable, Message: u.Error}})
+		f := testreport.Finding{Type: kindUnreadable, Message: u.Error, Level: testreport.Error}
+		f.Text = (&finding{Kind: kindUnreadable, Message: u.Error}).line()
+		r.Tests = append(r.Tests, testreport.Test{Class: "file", Name: fmt.Sprintf("%s:%d", u.File, u.Line), Findings: []testreport.Finding{f}})
 	}
-	text, err := xml.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, text)
-	return err
+	return r.JUnit(w)
 }
 
 // byTest returns the findings about the mean of each metric, and those about each case.
@@ -259,24 +219,4 @@ func (v *GateResult) byTest() (means, cases map[string][]finding) {
 		}
 	}
 	return means, cases
-}
-
-func (s *junitSuite) add(class, name string, found []finding) {
-	plain := func(text string) string { return string(visible.Text([]byte(text))) }
-	c := junitCase{Class: class, Name: plain(visible.Escaped(name))}
-	var text string
-	for _, f := range found {
-		text += plain(f.line()) + "\n"
-	}
-	switch {
-	case len(found) == 0:
-	case found[0].Kind == KindError || found[0].Kind == kindUnreadable:
-		c.Error = &junitFailure{found[0].Kind, plain(found[0].Message), text}
-		s.Errors++
-	default:
-		c.Failure = &junitFailure{found[0].Kind, plain(found[0].Message), text}
-		s.Failures++
-	}
-	s.Tests++
-	s.Cases = append(s.Cases, c)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/internal/tabular"
+	"github.com/looptape/looptape/internal/testreport"
 )
 
 // findings is the result of verify and the output of --format json.
@@ -66,10 +67,13 @@ func advices() []advice {
 
 // print prints the findings and returns the exit status.
 func (v *verifier) print(format string) error {
-	status := cli.Result(len(v.Findings) > 0, v.unreadable)
-	if format == "json" {
+	status := cli.Result(len(v.Findings) > 0, len(v.unreadable) > 0)
+	switch format {
+	case "json":
 		v.w.JSON(findingsJSON.Of(v.findings))
 		return status
+	case "github":
+		return cli.Annotations(v.w, v.report(), status)
 	}
 	for _, s := range v.Updated {
 		v.w.Printf("%s: checksums updated:\n  %s\n", s.File, strings.Join(s.Changed, "\n  "))
@@ -92,7 +96,29 @@ func (v *verifier) print(format string) error {
 	}
 	v.w.Table([]string{"file", "#", "kind", "finding"}, rows)
 	v.w.Table([]string{"count", "kind", "advice"}, hints)
-	files, found := cli.Count(v.Files, "file"), cli.Count(len(v.Findings), "finding")
-	v.w.ResultLine(fmt.Sprintf("%s verified: %s", files, found), status == nil)
+	v.w.ResultLine(v.summary(), status == nil)
 	return status
+}
+
+func (v *verifier) summary() string {
+	return fmt.Sprintf("%s verified: %s", cli.Count(v.Files, "file"), cli.Count(len(v.Findings), "finding"))
+}
+
+// report returns the result for CI systems: a test for each kind of finding, and one for unreadable files.
+func (v *verifier) report() *testreport.Report {
+	r := &testreport.Report{Name: "looptape cassette verify", Summary: v.summary()}
+	for _, kind := range []string{kindLoad, kindSecret, kindStale, kindJournal, kindUnused} {
+		t := testreport.Test{Class: "cassettes", Name: kind}
+		for _, f := range v.Findings {
+			if f.Kind == kind {
+				t.Findings = append(t.Findings, testreport.Finding{Type: kind, Message: f.Message, Text: f.File + ": " + kind + ": " + f.Message, File: f.File, Line: f.Line})
+			}
+		}
+		r.Tests = append(r.Tests, t)
+	}
+	for _, err := range v.unreadable {
+		f := testreport.Finding{Type: "unreadable", Message: err.Error(), Level: testreport.Error}
+		r.Tests = append(r.Tests, testreport.Test{Class: "files", Name: "unreadable", Findings: []testreport.Finding{f}})
+	}
+	return r
 }

@@ -49,13 +49,17 @@ cannot be read or written.`,
 	f.StringArrayVar(&reports, "used", nil, "report `file` with the interactions that replays used (repeatable)")
 	f.BoolVar(&v.update, "update-checksums", false, "update the checksums of edited cassettes")
 	cli.SecretFlags(c, &v.opts)
-	format := cli.FormatFlag(c, "table", "json")
+	format := cli.FormatFlag(c, "table", "json", "github")
+	files := cli.ReportFlags(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if err := v.read(reports); err != nil {
 			return err
 		}
 		for _, name := range args {
 			v.path(name)
+		}
+		if err := files.Write(w, v.report()); err != nil {
+			return err
 		}
 		return v.print(*format)
 	}
@@ -72,7 +76,7 @@ type verifier struct {
 	used map[string]map[int]bool
 
 	findings
-	unreadable bool // a file could not be read, which was reported
+	unreadable []error // of files, which were reported
 }
 
 func (v *verifier) add(f finding) { v.Findings = append(v.Findings, f) }
@@ -119,7 +123,7 @@ func (v *verifier) path(name string) {
 // fail reports a file that cannot be read or written.
 func (v *verifier) fail(err error) {
 	v.w.PrintError(err)
-	v.unreadable = true
+	v.unreadable = append(v.unreadable, err)
 }
 
 // tapes returns the cassettes in a folder, and journals without a cassette. If name is not

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -24,9 +23,10 @@ import (
 type gateFlags struct {
 	evals.Gate
 
-	rows                      rowFlags
-	baseline, junit, markdown string
-	update, simulate          bool
+	rows             rowFlags
+	baseline         string
+	reports          *cli.ReportFiles
+	update, simulate bool
 }
 
 func newGate(w *cli.World) *cobra.Command {
@@ -93,8 +93,7 @@ read.`,
 	f.StringArrayVar(&g.Metrics, "metric", nil, "`metric` to compare (repeatable; default: all)")
 	f.StringArrayVar(&g.Lower, "lower", nil, "`metric` where less is better (repeatable)")
 	f.StringArrayVar(&g.MustPass, "must-pass", nil, "`case` that must pass (repeatable)")
-	cli.OutputFlag(c, &g.junit, "junit", "also write JUnit XML to this `file`")
-	cli.OutputFlag(c, &g.markdown, "markdown", "also write Markdown to this `file`")
+	g.reports = cli.ReportFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		g.Seed = *seed
 		if err := cmp.Or(byMetric("max-drop", maxDrop, &g.MaxDrop), byMetric("min", least, &g.Min)); err != nil {
@@ -208,16 +207,8 @@ func gate(w *cli.World, r *evals.Result, g *gateFlags, format string) error {
 		cli.PrintErrors(w, r.Unread())
 		return err
 	}
-	for _, to := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{{g.junit, v.JUnit}, {g.markdown, v.Markdown}} {
-		if to.name == "" {
-			continue
-		}
-		if err := w.Output(to.name, to.write); err != nil {
-			return err
-		}
+	if err := g.reports.Write(w, v); err != nil {
+		return err
 	}
 	return printGateResult(w, v, format)
 }
@@ -348,7 +339,7 @@ func printGateResult(w *cli.World, v *evals.GateResult, format string) error {
 		return cmp.Or(v.Markdown(w.Out), status)
 	case "github":
 		cli.PrintErrors(w, v.Unreadable)
-		return cmp.Or(v.GitHub(w.Out), status)
+		return cli.Annotations(w, v, status)
 	}
 	return cli.Report(w, format, gateJSON.Of(*v), v.Unreadable, func() string { return printGate(w, v) }, status)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/internal/testreport"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
@@ -62,7 +63,8 @@ not be read or understood, or if a file has nothing that can be checked
 		Example: "  looptape check run.jsonl\n  gunzip -c results.json.gz | looptape check --format json -",
 		Args:    cli.NeedFiles,
 	}
-	format := cli.FormatFlag(c, "table", "json", "jsonl")
+	format := cli.FormatFlag(c, "table", "json", "jsonl", "github")
+	reports := cli.ReportFlags(c)
 	allowEmpty := c.Flags().Bool("allow-empty", false, "accept files in which nothing can be checked")
 	strict := c.Flags().Bool("strict", false, "exit with status 1 if there are notes")
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -72,6 +74,9 @@ not be read or understood, or if a file has nothing that can be checked
 		}
 		r := checkFiles(meter, files, *allowEmpty)
 		r.strict = *strict
+		if err := reports.Write(w, r.report()); err != nil {
+			return err
+		}
 		return r.print(w, *format)
 	}
 	return c
@@ -322,9 +327,12 @@ func (r *report) print(w *cli.World, format string) error {
 	}
 	errs := len(r.Violations) - r.Notes
 	status := cli.Result(errs > 0 || r.strict && r.Notes > 0, len(r.Unreadable) > 0)
-	if format == "jsonl" {
+	switch format {
+	case "jsonl":
 		r.printLines(w)
 		return status
+	case "github":
+		return cli.Annotations(w, r.report(), status)
 	}
 	return cli.Report(w, format, checkJSON.Of(*r), r.Unreadable, func() string { return r.printTables(w) }, status)
 }
@@ -380,7 +388,11 @@ func (r *report) printTables(w *cli.World) (line string) {
 	w.Table([]string{"level", "invariant", "run", "event", "message"}, rows)
 	w.Table([]string{"count", "runs", "invariant", "name", "likely cause"}, r.hints())
 	r.printRecordings(w)
-	line = cli.Count(r.Runs, "run") + " checked: " + cli.Count(len(r.Violations), "violation")
+	return r.summary()
+}
+
+func (r *report) summary() string {
+	line := cli.Count(r.Runs, "run") + " checked: " + cli.Count(len(r.Violations), "violation")
 	if r.Notes > 0 {
 		line += " (" + cli.Count(r.Notes, "note") + ")"
 	}
@@ -392,6 +404,40 @@ func (r *report) printTables(w *cli.World) (line string) {
 		line += fmt.Sprintf(", %d accepted", len(r.Suppressed))
 	}
 	return line
+}
+
+// report returns the result for CI systems: a test for each invariant, and one for each unreadable record.
+func (r *report) report() *testreport.Report {
+	out := &testreport.Report{Name: "looptape check", Summary: r.summary()}
+	found := map[string][]testreport.Finding{}
+	for _, v := range r.Violations {
+		f := testreport.Finding{Type: v.Invariant, Message: v.line()}
+		f.Text = v.Invariant + ": " + f.Message
+		if v.Level == "note" && !r.strict {
+			f.Level = testreport.Notice
+		}
+		found[v.Invariant] = append(found[v.Invariant], f)
+	}
+	for _, info := range check.Catalog() {
+		out.Tests = append(out.Tests, testreport.Test{Class: "invariants", Name: info.ID + " " + info.Name, Findings: found[info.ID]})
+	}
+	for _, u := range r.Unreadable {
+		f := testreport.Finding{Type: "unreadable", Message: u.Error, Text: "unreadable: " + u.String(), File: u.File, Line: u.Line, Level: testreport.Error}
+		out.Tests = append(out.Tests, testreport.Test{Class: "files", Name: fmt.Sprintf("%s:%d", u.File, u.Line), Findings: []testreport.Finding{f}})
+	}
+	return out
+}
+
+// line returns the run, the event and the message.
+func (v *violation) line() string {
+	text := v.Message
+	if v.Event != check.NoEvent {
+		text = fmt.Sprintf("event %d: %s", v.Event, text)
+	}
+	if v.Run != "" {
+		text = "run " + v.Run + ": " + text
+	}
+	return text
 }
 
 // hints returns one row for each violated invariant.

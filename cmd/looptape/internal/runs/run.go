@@ -13,6 +13,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/testreport"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/scenario"
@@ -47,7 +48,8 @@ is violated or a request does not match the script, 2 if a file cannot be read.`
 	c.Flags().BoolVar(&p.show, "print", false, "print each trace, including expected ones")
 	cli.OutputFlag(c, &p.record, "record", "also write the runs to this trace `file`")
 	c.Flags().BoolVar(&p.nonStreaming, "non-streaming", false, "run again with non-streaming models and compare (INV-12)")
-	p.format = cli.FormatFlag(c, "text", "json")
+	p.format = cli.FormatFlag(c, "text", "json", "github")
+	p.reports = cli.ReportFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if p.update && p.nonStreaming {
 			return fmt.Errorf("--update and --non-streaming cannot be combined: set the response mode in the file instead; see %s --help", c.CommandPath())
@@ -62,6 +64,7 @@ type player struct {
 	update, show, nonStreaming bool
 	record                     string
 	format                     *string
+	reports                    *cli.ReportFiles
 }
 
 // played is the result of a scenario and the output of --format json.
@@ -87,23 +90,56 @@ func (p *player) play(c *cobra.Command, w *cli.World, args []string) error {
 		}
 	}
 	failed, unreadable := false, false
+	report := &testreport.Report{Name: "looptape run"}
 	each := func(sink *trace.Writer) {
 		for i, name := range args {
 			out := p.one(c, w, name, sink, i)
 			failed, unreadable = failed || !out.OK && !out.unreadable, unreadable || out.unreadable
+			report.Tests = append(report.Tests, out.test())
 			p.print(w, out, len(args) > 1)
 		}
 	}
+	end := func() error {
+		report.Summary = cli.Count(len(args), "scenario")
+		if err := p.reports.Write(w, report); err != nil {
+			return err
+		}
+		status := cli.Result(failed, unreadable)
+		if *p.format == "github" {
+			return cli.Annotations(w, report, status)
+		}
+		return status
+	}
 	if p.record == "" {
 		each(nil)
-		return cli.Result(failed, unreadable)
+		return end()
 	}
 	err := w.Output(p.record, func(out io.Writer) error {
 		sink := trace.NewWriter(out, trace.Header{Writer: "looptape " + w.Version()})
 		each(sink)
 		return sink.Flush()
 	})
-	return cmp.Or(err, cli.Result(failed, unreadable))
+	return cmp.Or(err, end())
+}
+
+// test returns the result for CI systems.
+func (out *played) test() testreport.Test {
+	t := testreport.Test{Class: "scenarios", Name: out.File}
+	add := func(kind, message, text string, level testreport.Level) {
+		t.Findings = append(t.Findings, testreport.Finding{Type: kind, Message: message, Text: out.File + ": " + text, File: out.File, Level: level})
+	}
+	if out.Error != "" {
+		add("error", out.Error, out.Error, testreport.Error)
+	}
+	if out.Difference != "" {
+		message := "the trace differs: to accept the new one, read it and run looptape run --update " + out.File
+		add("trace", message, message+"\n"+out.Difference, testreport.Failure)
+	}
+	for i := range out.Violations {
+		message := out.Violations[i].line()
+		add(out.Violations[i].Invariant, message, out.Violations[i].Invariant+": "+message, testreport.Failure)
+	}
+	return t
 }
 
 func (p *player) one(c *cobra.Command, w *cli.World, name string, sink *trace.Writer, index int) played {
@@ -201,6 +237,8 @@ func (p *player) print(w *cli.World, out played, many bool) {
 	case *p.format == "json":
 		w.JSON(runJSON.Of(out))
 		return
+	case *p.format == "github":
+		return // after all scenarios
 	case out.Error != "":
 		w.PrintError(errors.New(out.Error))
 		return
