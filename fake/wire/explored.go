@@ -385,7 +385,7 @@ func (r *Report) All() (list []check.Violation) {
 	}
 	for _, n := range slices.Sorted(maps.Keys(rejected)) {
 		id := "INV-24"
-		if strings.Contains(rejected[n].Message, "The program requested") { // more than the script has
+		if rejected[n].BeyondScript {
 			id = "INV-11"
 		}
 		add(id, "", "request %d is rejected%s", n, why(n))

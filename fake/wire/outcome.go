@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire/internal/strict"
 )
 
 // unused describes in sentences the responses and attempts of the script that no request
@@ -104,12 +106,12 @@ func (s *Server) noRequest(r *Report) string {
 	return "No request came: the client uses another base URL, or ended before its first request."
 }
 
-// scriptMessage describes the error of a request that the script has no response for, with
-// the names of the scenario.
-func (s *Server) scriptMessage(err error, at fake.Recorded) string {
+// scriptError is the error of a request that the script does not answer. Its message has the names of the scenario.
+func (s *Server) scriptError(err error, at fake.Recorded) *strict.Error {
+	out := &strict.Error{Status: http.StatusBadRequest, Setup: true, Message: err.Error()}
 	e, ok := errors.AsType[*fake.ScriptError](err)
 	if !ok || !strings.HasPrefix(e.Problem, "no ") { // no response or no attempt is left
-		return err.Error()
+		return out
 	}
 	script := s.cfg.Model.Script(at.Session)
 	where, left := numbered("response", at.Response+1, at.Response+1)+s.ofScript(at.Session), counted(len(script), "response")
@@ -121,7 +123,8 @@ func (s *Server) scriptMessage(err error, at fake.Recorded) string {
 		hint = " The last one has no calls: a loop ends there (INV-11)."
 	}
 	_, request, _ := strings.Cut(e.Diff, "\n+ ")
-	return fmt.Sprintf("The program requested %s; the scenario has %s.%s\nGot %s", where, left, hint, request)
+	out.Beyond, out.Message = true, fmt.Sprintf("The program requested %s; the scenario has %s.%s\nGot %s", where, left, hint, request)
+	return out
 }
 
 func counted(n int, noun string) string {

@@ -217,8 +217,19 @@ func TestRejectedRequestBeyondScript(t *testing.T) {
 			post(t, s, chatPath, body)
 		}
 		r := s.Done()
-		if len(r.RejectedRequests) != 1 || !strings.HasPrefix(r.RejectedRequests[0].Message, c.want) {
-			t.Errorf("%s: got %+v, want one with the message %q", name, r.RejectedRequests, c.want)
+		if len(r.RejectedRequests) != 1 || !strings.HasPrefix(r.RejectedRequests[0].Message, c.want) || !r.RejectedRequests[0].BeyondScript {
+			t.Errorf("%s: got %+v, want one beyond the script with the message %q", name, r.RejectedRequests, c.want)
 		}
+	}
+}
+
+// TestRejectedRequestNotBeyondScript: a request that the scenario does not expect is not beyond the script, whatever its text.
+func TestRejectedRequestNotBeyondScript(t *testing.T) {
+	other := fake.Response{Text: "yes", Expect: &fake.Expect{Text: []string{"hello"}}}
+	s := wire.New(wire.Config{Script: &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{other}}}}})
+	post(t, s, chatPath, userTurns("The program requested response 2"))
+	r := s.Done()
+	if all := r.All(); len(all) != 1 || all[0].Invariant != "INV-24" || r.RejectedRequests[0].BeyondScript {
+		t.Errorf("got %+v and %v, want INV-24", r.RejectedRequests, all)
 	}
 }

@@ -67,6 +67,8 @@ type RejectedRequest struct {
 	Param   string `json:"param,omitempty"` // the position in the request
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message"`
+	// BeyondScript is true if the script has no response or attempt left.
+	BeyondScript bool `json:"beyond_script,omitempty"`
 }
 
 // Violation is an invariant that a request broke.
@@ -228,7 +230,7 @@ func (x *exchange) reject(e *strict.Error) {
 	x.server.mu.Lock()
 	x.server.report.RejectedRequests = append(x.server.report.RejectedRequests, RejectedRequest{
 		Request: x.number, RetryOf: first, Protocol: x.Protocol.Name(), Session: x.played, ID: e.ID,
-		Status: e.Status, Type: e.Type, Param: e.Param, Code: e.Code, Message: strings.TrimSuffix(e.Message, "\n"),
+		Status: e.Status, Type: e.Type, Param: e.Param, Code: e.Code, Message: strings.TrimSuffix(e.Message, "\n"), BeyondScript: e.Beyond,
 	})
 	x.server.mu.Unlock()
 	if name := x.IDHeader(); name != "" {

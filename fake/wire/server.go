@@ -207,7 +207,7 @@ func (x *exchange) serve(r *http.Request) {
 	}
 	if err != nil { // a retry fails as well
 		x.w.Header().Set("X-Should-Retry", "false")
-		x.reject(&strict.Error{Status: http.StatusBadRequest, Setup: true, Message: x.server.scriptMessage(err, place)})
+		x.reject(x.server.scriptError(err, place))
 		return
 	}
 	x.key.Place = reply.Place{Session: place.Session, Response: place.Response, Attempt: place.Attempt}

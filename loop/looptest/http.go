@@ -206,8 +206,9 @@ func (h *httpRun) notShown() string {
 
 // checkRequests reports what the server rejects, and the invariants that requests violate.
 func (h *httpRun) checkRequests(r *wire.Report) {
-	w, rejected := h.run, map[int]string{}
+	w, rejected, beyond := h.run, map[int]string{}, map[int]bool{}
 	for _, x := range r.RejectedRequests {
+		beyond[x.Request] = x.BeyondScript
 		rejected[x.Request] = fmt.Sprintf("; status %d: %s", x.Status, x.Message)
 	}
 	for _, v := range r.Violations {
@@ -218,7 +219,7 @@ func (h *httpRun) checkRequests(r *wire.Report) {
 	}
 	for _, n := range slices.Sorted(maps.Keys(rejected)) {
 		id := "INV-24"
-		if strings.Contains(rejected[n], "The program requested") { // more than the script has
+		if beyond[n] {
 			id = "INV-11"
 		}
 		w.report(id, "request %d is rejected%s", n, rejected[n])

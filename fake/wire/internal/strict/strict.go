@@ -100,6 +100,7 @@ type Error struct {
 	Code    string
 	Message string
 	Setup   bool // the loop is correct: the script has no response, the model is unknown, or the body is compressed
+	Beyond  bool // the script has no response or attempt left
 }
 
 // reject returns the error of a rule, or one with status 400 if id is empty.
