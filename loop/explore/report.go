@@ -28,6 +28,9 @@ func count(n int, noun string) string {
 
 // Source returns choices as Go source.
 func Source(list []Choice) string {
+	if len(list) == 0 {
+		return "[]explore.Choice{}"
+	}
 	var b strings.Builder
 	b.WriteString("[]explore.Choice{\n")
 	for _, c := range list {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"go/format"
 	"os"
 	"strings"
 	"testing"
@@ -135,6 +136,11 @@ input: go
 	test, err := os.ReadFile("out/failures/long_inv_26_test.go")
 	if err != nil || !strings.Contains(string(test), `{At: "tool call c2", Option: "hangs until its context ends"},`) || !strings.Contains(string(test), "func TestExplored_long_inv_26(t *testing.T)") {
 		t.Errorf("%v: got the test\n%s", err, test)
+	}
+	for _, test := range [][]byte{test, testSource("a", "a.yaml", &explore.Failure{})} {
+		if formatted, err := format.Source(test); err != nil || string(formatted) != string(test) {
+			t.Errorf("%v: got the test\n%s\nwant it as gofmt formats it", err, test)
+		}
 	}
 	file, err := scenario.Parse(yamlName, yaml)
 	if err != nil {

@@ -1,14 +1,11 @@
 package runs
 
 import (
-	"bytes"
 	"fmt"
-	"go/format"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"text/template"
 	"unicode"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
@@ -48,10 +45,7 @@ func (x *explorer) write(name string, script *fake.Script, f *explore.Failure) (
 	base := baseName(name) + "-" + strings.ToLower(f.Invariant)
 	yamlName := base + ".yaml"
 	comment := fmt.Sprintf("# %s\n# %s\n", oneLine(f.Violation.String()), oneLine(repeatCommand(quoted(yamlName), f.Choices)))
-	source, err := testSource(base, yamlName, f)
-	if err != nil {
-		return nil, err
-	}
+	source := testSource(base, yamlName, f)
 	for _, out := range []struct {
 		name string
 		data []byte
@@ -72,7 +66,9 @@ func oneLine(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(s)
 }
 
-var testTemplate = template.Must(template.New("test").Parse(`package explored_test
+// testFormat is the test: its arguments are its name, the invariant, the name of the scenario and the choices. It is no
+// template because text/template keeps all methods of all types in the program.
+const testFormat = `package explored_test
 
 import (
 	"os"
@@ -82,13 +78,13 @@ import (
 	"github.com/looptape/looptape/loop/scenario"
 )
 
-// {{.Name}} repeats a run that violated {{.Invariant}}.
-func {{.Name}}(t *testing.T) {
-	source, err := os.ReadFile({{printf "%q" .File}})
+// %[1]s repeats a run that violated %[2]s.
+func %[1]s(t *testing.T) {
+	source, err := os.ReadFile(%[3]q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := scenario.Parse({{printf "%q" .File}}, source)
+	file, err := scenario.Parse(%[3]q, source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,29 +94,24 @@ func {{.Name}}(t *testing.T) {
 	}
 	program := start()
 	defer program.Close()
-	run, unused := explore.Replay(program, {{.Choices}})
+	run, unused := explore.Replay(program, %[4]s)
 	for _, v := range run.Violations {
-		t.Errorf("%s\n%s", v, v.Hint)
+		t.Errorf("%%s\n%%s", v, v.Hint)
 	}
 	if len(unused) > 0 {
-		t.Errorf("the run has no such choices: %v", unused)
+		t.Errorf("the run has no such choices: %%v", unused)
 	}
 }
-`))
+`
 
-// testSource returns the Go test of a failure.
-func testSource(base, file string, f *explore.Failure) ([]byte, error) {
-	name := strings.Map(func(r rune) rune {
+// testSource returns the Go test of a failure, formatted as gofmt does.
+func testSource(base, file string, f *explore.Failure) []byte {
+	name := "TestExplored_" + strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return r
 		}
 		return '_'
 	}, base)
-	var b bytes.Buffer
-	if err := testTemplate.Execute(&b, map[string]string{
-		"Name": "TestExplored_" + name, "Invariant": f.Invariant, "File": file, "Choices": explore.Source(f.Choices),
-	}); err != nil {
-		return nil, err
-	}
-	return format.Source(b.Bytes())
+	choices := strings.ReplaceAll(explore.Source(f.Choices), "\n", "\n\t")
+	return fmt.Appendf(nil, testFormat, name, f.Invariant, file, choices)
 }

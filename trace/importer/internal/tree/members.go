@@ -3,7 +3,6 @@ package tree
 import (
 	"bytes"
 	"encoding/json"
-	"iter"
 	"strings"
 	"sync"
 
@@ -127,16 +126,4 @@ func (p *place) nameIn(object json.RawMessage) string {
 		return p.name
 	}
 	return jsonio.View(object[p.key:p.keyEnd])
-}
-
-// members yields the members of an object at these places.
-func members(raw json.RawMessage, places []place) iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
-		for i := range places {
-			p := &places[i]
-			if !yield(p.nameIn(raw), raw[p.value:p.end:p.end]) {
-				return
-			}
-		}
-	}
 }

@@ -19,17 +19,10 @@ import (
 // of this package do.
 func Members(raw json.RawMessage, names ...string) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
-		raw := Member(raw, names...)
-		if places := placesOf(raw); places != nil && raw[0] == '{' {
-			members(raw, places)(yield)
-			return
-		}
-		d := jsonio.NewValidDec(jsonio.View(raw))
-		if d.Peek() != '{' {
-			return
-		}
-		for key := range d.Members() {
-			if !yield(key, Next(raw, &d)) {
+		var c cursor
+		c.open(Member(raw, names...), '{')
+		for c.member() {
+			if !yield(c.name, c.value) {
 				return
 			}
 		}
@@ -188,21 +181,10 @@ func Snake(name string) string {
 // Elements yields the elements of an array.
 func Elements(raw json.RawMessage, names ...string) iter.Seq2[int, json.RawMessage] {
 	return func(yield func(int, json.RawMessage) bool) {
-		raw := Member(raw, names...)
-		if places := placesOf(raw); places != nil && raw[0] == '[' {
-			for n, p := range places {
-				if !yield(n, raw[p.value:p.end:p.end]) {
-					return
-				}
-			}
-			return
-		}
-		d := jsonio.NewValidDec(jsonio.View(raw))
-		if d.Peek() != '[' {
-			return
-		}
-		for n := range d.Elements() {
-			if !yield(n, Next(raw, &d)) {
+		var c cursor
+		c.open(Member(raw, names...), '[')
+		for n := 0; c.element(); n++ {
+			if !yield(n, c.value) {
 				return
 			}
 		}
