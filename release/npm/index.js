@@ -1,0 +1,195 @@
+// Starts the command looptape for tests. See https://github.com/looptape/looptape/blob/main/docs/javascript.md.
+import { spawn, spawnSync } from "node:child_process";
+import { writeSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+import { binary } from "./binary.js";
+
+export class LooptapeError extends Error {
+  constructor(message, { report, exitStatus } = {}) {
+    super(message);
+    this.name = "LooptapeError";
+    this.report = report;
+    this.exitStatus = exitStatus;
+  }
+}
+
+export const serve = (scenario, options) => start("serve", [path(scenario)], options);
+
+export const replay = (cassette, options) => start("replay", [path(cassette)], options);
+
+export const record = (cassette, options) => start("record", [`--output=${path(cassette)}`], options);
+
+export async function check(input, { cwd, ...options } = {}) {
+  const { args, stdin } = checkCommand(input, options);
+  const run = launch(args, cwd);
+  run.child.stdin.end(stdin);
+  return checkReport(await run.ended);
+}
+
+export function checkSync(input, { cwd, ...options } = {}) {
+  const { args, stdin } = checkCommand(input, options);
+  return checkReport(spawnSync(binary(), args, { cwd, input: stdin, encoding: "utf8", maxBuffer: Infinity, windowsHide: true }));
+}
+
+/** A running serve, replay or record. */
+class Server {
+  #run;
+  #name;
+  #closed;
+
+  constructor(run, name, address) {
+    this.#run = run;
+    this.#name = name;
+    this.url = address.url;
+    this.baseURLs = address.base_urls;
+    this.env = address.env;
+    reference(run.child, "unref"); // a server that is not closed ends with this process
+    unclosed.add(this);
+  }
+
+  get name() {
+    return this.#name;
+  }
+
+  close() {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async [Symbol.asyncDispose]() {
+    if (!this.#closed) {
+      await this.close();
+    }
+  }
+
+  async #close() {
+    unclosed.delete(this);
+    reference(this.#run.child, "ref");
+    this.#run.child.stdin.end();
+    const ended = await this.#run.ended;
+    const report = parse(ended.stdout.slice(ended.stdout.indexOf("\n") + 1));
+    if (ended.status !== 0) {
+      throw failure(this.#name, ended, report);
+    }
+    return report;
+  }
+}
+
+/** Reports the servers whose result nobody will know. */
+const unclosed = new Set();
+process.on("exit", () => {
+  for (const { name } of unclosed) {
+    writeSync(2, `looptape: ${name} was not closed, so its result is unknown: await close()\n`);
+  }
+});
+
+async function start(command, args, { cwd, ...options } = {}) {
+  const name = `looptape ${command} ${args[0].replace("--output=", "-o ")}`;
+  const run = launch([command, ...args, ...flags(options), "--format=json", "--until-eof"], cwd);
+  const first = await Promise.race([run.line, run.ended]);
+  if (typeof first !== "string") {
+    throw failure(name, first);
+  }
+  return new Server(run, name, JSON.parse(first));
+}
+
+/** Starts the binary. The promise line is the first line of its output, and ended its end with all output. */
+function launch(args, cwd) {
+  const child = spawn(binary(), args, { cwd, stdio: "pipe", windowsHide: true });
+  const output = { stdout: [], stderr: [] };
+  const ended = new Promise((resolve) => {
+    const end = (result) => resolve({ ...result, stdout: output.stdout.join(""), stderr: output.stderr.join("") });
+    child.on("error", (error) => end({ error }));
+    child.on("close", (status, signal) => end({ status, signal }));
+  });
+  const line = new Promise((resolve) => {
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      output.stdout.push(text);
+      if (resolve && text.includes("\n")) {
+        resolve(output.stdout.join("").split("\n", 1)[0]);
+        resolve = undefined;
+      }
+    });
+  });
+  child.stderr.setEncoding("utf8").on("data", (text) => output.stderr.push(text));
+  child.stdin.on("error", () => {}); // the process has ended; ended has the reason
+  return { child, line, ended };
+}
+
+/** Lets a process, with its pipes, keep this process alive or not. */
+function reference(child, method) {
+  for (const handle of [child, ...child.stdio]) {
+    handle[method]();
+  }
+}
+
+function path(file) {
+  const name = file?.href ? fileURLToPath(file.href) : file;
+  if (typeof name !== "string" || name === "") {
+    throw new TypeError(`looptape: want the path of a file, got ${JSON.stringify(file)}`);
+  }
+  return name.startsWith("-") ? `./${name}` : name;
+}
+
+/** Converts options to flags: {allowUnused: true, model: ["a", "b"], suppress: {"INV-07": "why"}}. */
+function flags(options) {
+  return Object.entries(options).flatMap(([name, value]) => {
+    const flag = "--" + name.replace(/[A-Z]/g, (letter) => "-" + letter.toLowerCase());
+    if (name === "timeout" && typeof value === "number") {
+      value += "ms";
+    }
+    const pairs = (object) => Object.entries(object).map((pair) => pair.join("="));
+    const values = Array.isArray(value) ? value : typeof value === "object" && value ? pairs(value) : [value];
+    return values.filter((one) => one !== undefined && one !== null && one !== false).map((one) => `${flag}=${one}`);
+  });
+}
+
+const isPath = (input) => typeof input === "string" || typeof input?.href === "string";
+
+/** Strings and URLs are files; anything else is a run. */
+function checkCommand(input, options) {
+  const files = isPath(input) ? [input] : input;
+  if (Array.isArray(files) && files.length > 0 && files.every(isPath)) {
+    return { args: ["check", ...flags(options), "--format=json", ...files.map(path)] };
+  }
+  const stdin = JSON.stringify(input);
+  if (stdin === undefined) {
+    throw new TypeError(`looptape: want a file, files or messages to check, got ${typeof input}`);
+  }
+  return { args: ["check", ...flags(options), "--format=json", "-"], stdin };
+}
+
+function checkReport(ended) {
+  const report = parse(ended.stdout);
+  if (!report) {
+    throw failure("looptape check", ended);
+  }
+  return { ok: ended.status === 0, ...report };
+}
+
+function parse(text) {
+  return text?.trim() ? JSON.parse(text) : undefined;
+}
+
+function failure(name, { error, status, signal, stderr }, report) {
+  const why = error ? `cannot start ${binary()}: ${error.message}` : signal ? `ended by ${signal}` : `exit status ${status}`;
+  const lines = [`${name}: ${why}`, ...(report ? explain(report) : []), ...(stderr?.trim() ? [stderr.trim()] : [])];
+  return new LooptapeError(lines.join("\n"), { report, exitStatus: status ?? undefined });
+}
+
+/** Returns a line for each problem in a report. */
+export function explain(report) {
+  const list = (name) => report[name] ?? [];
+  const violations = list("violations").filter((v) => !v.suppressed);
+  const rejected = list("rejected_requests").filter((x) => !x.retry_of && !violations.some((v) => v.request === x.request));
+  const hints = new Set(violations.filter((v) => v.hint).map((v) => `${v.invariant}: likely cause: ${v.hint}`));
+  return [
+    ...violations.map((v) => `${v.invariant}: ${v.run ? `${v.run}, event ${v.event}` : `request ${v.request}`}: ${v.message}`),
+    ...hints,
+    ...rejected.map((x) => `request ${x.request}: rejected with status ${x.status}${x.id ? ` by rule ${x.id}` : ""}: ${x.message}`),
+    ...list("unmatched_requests").map((x) => `${x.method} ${x.path}: unknown path, ${x.times} times: this server has ${x.served}`),
+    ...list("failures"),
+    ...list("unreadable").map((x) => `${x.file}:${x.line}: ${x.error}`),
+  ];
+}

@@ -1,0 +1,43 @@
+// The fixture looptape and the matcher toPassCheck for vitest.
+import { expect, test as base } from "vitest";
+
+import { checkSync, explain, record, replay, serve } from "./index.js";
+
+expect.extend({
+  toPassCheck(received, options) {
+    const report = checkSync(received, options);
+    const problems = explain(report).join("\n");
+    if (!report.ok && this.isNot && report.violations.length === 0) {
+      throw new Error(`looptape check: cannot check this run:\n${problems}`);
+    }
+    return {
+      pass: report.ok,
+      message: () => (report.ok ? "expected a run that looptape check rejects" : `looptape check rejects the run:\n${problems}`),
+    };
+  },
+});
+
+export { expect };
+
+export const test = base.extend({
+  // vitest reads the names of the fixtures that this one needs from the pattern.
+  looptape: async ({}, use) => {
+    const servers = [];
+    const closing =
+      (start) =>
+      async (...args) => {
+        const server = await start(...args);
+        servers.push(server);
+        return server;
+      };
+    await use({ serve: closing(serve), replay: closing(replay), record: closing(record) });
+    const results = await Promise.allSettled(servers.map((server) => server[Symbol.asyncDispose]()));
+    const errors = results.filter((result) => result.status === "rejected").map((result) => result.reason);
+    if (errors.length > 1) {
+      throw new AggregateError(errors, errors.map((error) => error.message).join("\n"));
+    }
+    if (errors.length > 0) {
+      throw errors[0];
+    }
+  },
+});
