@@ -122,7 +122,7 @@ func (b *Build) compile(ctx context.Context, p Platform) error {
 
 // packages returns the files of a release, without SHA256SUMS.
 func (b *Build) packages() (files []file, err error) {
-	for _, pack := range []func(*Build) ([]file, error){archives} {
+	for _, pack := range []func(*Build) ([]file, error){archives, npmPackages} {
 		packed, err := pack(b)
 		if err != nil {
 			return nil, err

@@ -18,12 +18,12 @@ export function binary() {
     const packages = Object.keys(require("./package.json").optionalDependencies);
     if (!packages.includes(name)) {
       throw new Error(
-        `no binary for ${platform}: the packages are ${packages.join(", ")}. ` +
+        `looptape: no binary for ${platform}: the packages are ${packages.join(", ")}. ` +
           "Build it with `go install github.com/looptape/looptape/cmd/looptape@latest` and set LOOPTAPE_BINARY to its path.",
       );
     }
     throw new Error(
-      `the package ${name}, which has the binary, is not installed. Install looptape again with optional dependencies ` +
+      `looptape: the package ${name}, which has the binary, is not installed. Install looptape again with optional dependencies ` +
         "(without --omit=optional or --no-optional). If node_modules or the lock file come from another system, remove them first. " +
         "Or set LOOPTAPE_BINARY to the path of a binary.",
     );

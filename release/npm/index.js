@@ -14,11 +14,17 @@ export class LooptapeError extends Error {
   }
 }
 
-export const serve = (scenario, options) => start("serve", [path(scenario)], options);
+export async function serve(scenario, options) {
+  return start("serve", path(scenario), options);
+}
 
-export const replay = (cassette, options) => start("replay", [path(cassette)], options);
+export async function replay(cassette, options) {
+  return start("replay", path(cassette), options);
+}
 
-export const record = (cassette, options) => start("record", [`--output=${path(cassette)}`], options);
+export async function record(cassette, options) {
+  return start("record", `--output=${path(cassette)}`, options);
+}
 
 export async function check(input, { cwd, ...options } = {}) {
   const { args, stdin } = checkCommand(input, options);
@@ -84,9 +90,9 @@ process.on("exit", () => {
   }
 });
 
-async function start(command, args, { cwd, ...options } = {}) {
-  const name = `looptape ${command} ${args[0].replace("--output=", "-o ")}`;
-  const run = launch([command, ...args, ...flags(options), "--format=json", "--until-eof"], cwd);
+async function start(command, file, { cwd, ...options } = {}) {
+  const name = `looptape ${command} ${file.replace(/^--output=/, "-o ")}`;
+  const run = launch([command, file, ...flags(options), "--format=json", "--until-eof"], cwd);
   const first = await Promise.race([run.line, run.ended]);
   if (typeof first !== "string") {
     throw failure(name, first);
@@ -100,7 +106,7 @@ function launch(args, cwd) {
   const output = { stdout: [], stderr: [] };
   const ended = new Promise((resolve) => {
     const end = (result) => resolve({ ...result, stdout: output.stdout.join(""), stderr: output.stderr.join("") });
-    child.on("error", (error) => end({ error }));
+    child.on("error", (error) => end({ error, cwd }));
     child.on("close", (status, signal) => end({ status, signal }));
   });
   const line = new Promise((resolve) => {
@@ -172,8 +178,8 @@ function parse(text) {
   return text?.trim() ? JSON.parse(text) : undefined;
 }
 
-function failure(name, { error, status, signal, stderr }, report) {
-  const why = error ? `cannot start ${binary()}: ${error.message}` : signal ? `ended by ${signal}` : `exit status ${status}`;
+function failure(name, { error, cwd, status, signal, stderr }, report) {
+  const why = error ? `cannot start ${binary()}${cwd ? ` in ${cwd}` : ""}: ${error.message}` : signal ? `ended by ${signal}` : `exit status ${status}`;
   const lines = [`${name}: ${why}`, ...(report ? explain(report) : []), ...(stderr?.trim() ? [stderr.trim()] : [])];
   return new LooptapeError(lines.join("\n"), { report, exitStatus: status ?? undefined });
 }

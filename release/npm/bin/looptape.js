@@ -6,14 +6,14 @@ import { constants } from "node:os";
 import { binary } from "../binary.js";
 
 const fail = (error) => {
-  console.error(`looptape: ${error.message}`);
+  console.error(error.message);
   process.exitCode = 2;
 };
 
 try {
   const path = binary();
   const child = spawn(path, process.argv.slice(2), { stdio: "inherit" });
-  child.on("error", (error) => fail(new Error(`cannot start ${path}: ${error.message}`)));
+  child.on("error", (error) => fail(new Error(`looptape: cannot start ${path}: ${error.message}`)));
   child.on("exit", (status, signal) => {
     process.exitCode = status ?? 128 + constants.signals[signal];
     if (signal) {
