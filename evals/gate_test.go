@@ -390,6 +390,17 @@ func TestGateDropAtItsLeast(t *testing.T) {
 	}
 }
 
+// A probability of 1/40, the product of 3/10, 1/3 and 1/4, is not below 0.025, whatever rounding makes of it.
+func TestGateAtItsLevel(t *testing.T) {
+	before := baseline(t, rowsOf(t, "a m=1", "a m=1", "a m=0", "b m=1", "c m=1"))
+	after := rowsOf(t, "a m=0", "a m=0", "b m=0", "b m=0", "c m=0", "c m=0", "c m=0")
+	for alpha, want := range map[float64]int{0.025: 0, 0.02501: 1} {
+		if v := evaluate(t, &evals.Gate{Alpha: alpha}, before, after); len(v.Findings) != want {
+			t.Errorf("alpha %v: got %v, want %d", alpha, v.Findings, want)
+		}
+	}
+}
+
 // A mean that only rounding makes smaller does not decline.
 func TestGateRounding(t *testing.T) {
 	v := evaluate(t, &evals.Gate{}, baseline(t, rowsOf(t, "a m=0.4", "a m=0.2")), rowsOf(t, "a m=0.3", "a m=0.3"))

@@ -177,7 +177,7 @@ func (j *evaluation) report(metric string, m *metricResult) error {
 	found := func(kind, format string, args ...any) { j.found(&Row{}, kind, metric, format, args...) }
 	if m.Difference != nil {
 		fall, slack := j.decline(metric, *m.Difference), m.slack()
-		if fall >= j.Drop-slack && *m.Holm < j.alpha() { // Holm is 1 without a decline
+		if fall >= j.Drop-slack && *m.Holm < j.alpha()*(1-rounding) { // Holm is 1 without a decline
 			found(KindDrop, "the mean of %d cases went from %.4f to %.4f, p %s", m.Pairs, *m.Base, *m.New, probability(*m.Holm))
 		}
 		if most, ok := setting(j.MaxDrop, metric); ok && fall > most+slack {

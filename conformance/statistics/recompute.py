@@ -557,7 +557,7 @@ def gate(base, new, lower, comparison, limits):
     for metric, c in comparison.items():
         out[metric] = gate_metric(base, new, metric, metric in lower, c)
         if out[metric]["p"] is not None:
-            alpha = float(limits["alpha"]) / len(comparison)
+            alpha = Fraction(limits["alpha"]) / len(comparison)
             out[metric] |= gate_power(*common(base, new, metric), metric in lower, alpha, limits["detect"], limits["drop"])
         if out[metric]["p"] is not None:
             p[metric] = out[metric]["p"]
@@ -600,7 +600,7 @@ def gate_power(base, new, lower, alpha, detect, least):
     found = []
     for outcome in itertools.product(*(itertools.product(range(b + 1), range(n + 1)) for b, n in sizes)):
         change = mean(Fraction(i, b) - Fraction(j, n) for (i, j), (b, n) in zip(outcome, sizes))
-        if change >= Fraction(least) and float(drop_p(tuple(sorted(zip(outcome, sizes))))) < alpha:
+        if change >= Fraction(least) and drop_p(tuple(sorted(zip(outcome, sizes)))) < alpha:
             found.append(outcome)
 
     def power(drop):

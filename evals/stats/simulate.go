@@ -53,10 +53,11 @@ func (t DropTest) finds(s strata, cases int) bool {
 	} else {
 		w = s.normal()
 	}
+	p := w.Lower
 	if t.Rise {
-		return w.Higher < t.alpha()
+		p = w.Higher
 	}
-	return w.Lower < t.alpha()
+	return p < t.alpha()*(1-rounding)
 }
 
 // Simulator draws runs that vary as those of its samples do, to predict what a [DropTest] of such runs
