@@ -159,19 +159,20 @@ func (c *Clock) Go(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.currentTask()
-	t := c.newTask()
 	c.live++
-	c.ready = append(c.ready, t)
-	task := func() {
-		<-t.wake
-		defer c.endTask()
-		f()
-	}
+	c.started++
+	var t *task
 	if c.pool != nil {
-		c.pool.run(task)
+		t = c.pool.take(c.started)
 	} else {
-		go task()
+		t = newTask()
+		go func() {
+			<-t.wake
+			t.run()
+		}()
 	}
+	t.clock, t.f = c, f
+	c.ready = append(c.ready, t)
 }
 
 // Signal returns a semaphore: each call of notify releases one call of wait, the longest

@@ -241,7 +241,7 @@ func earlierID(list []Response) string {
 }
 
 // Run is the function of each scripted tool: see [Tools.Run].
-func (w *World) Run(ctx context.Context, callID, name, args string) (content []llm.Part, err error) {
+func (w *World) Run(ctx context.Context, callID, name, args string) ([]llm.Part, error) {
 	ts := w.tools
 	ts.mu.Lock()
 	b, err := ts.nextBehavior(name, args)
@@ -249,8 +249,6 @@ func (w *World) Run(ctx context.Context, callID, name, args string) (content []l
 	if err != nil { // the script has no call left
 		b = Behavior{Text: "(the script has no call left)"}
 	}
-	ts.addEvent(1, ToolEvent{Call: callID, Name: name, Arguments: args})
-	defer func() { ts.addEvent(-1, ToolEvent{Exit: true, Call: callID, Name: name, Arguments: args, Err: err}) }()
 	i, late, err := w.Await(ctx, "tool call", callID, toolFaults[:len(toolFaults)-w.harmless])
 	if err != nil && !late && !b.IgnoresCancel {
 		return nil, err
@@ -307,7 +305,7 @@ func (b *Behavior) end() ([]llm.Part, error) {
 func (c *Clock) answer(ctx context.Context, name string) (late bool, err error) {
 	c.mu.Lock()
 	t := c.currentTask()
-	err = c.wait(waitState{description: "the answer " + name, ctx: ctx, on: waitsForAnswer, answer: name})
+	err = c.wait(waitState{ctx: ctx, on: waitsForAnswer, answer: name})
 	return t.late, err
 }
 
@@ -513,12 +511,13 @@ func (c *Clock) nextTask() int {
 // Go calls f on a goroutine of the world, which a tool may end, and returns its panic when f has ended, or the error
 // of a deadlock, which the loop may have handled as the error of a call or a hook.
 func (w *World) Go(f func()) (panicked any) {
-	done := make(chan struct{})
-	w.pool.run(func() {
+	t, done := w.pool.take(0), make(chan struct{})
+	t.f = func() {
 		defer close(done)
 		defer func() { panicked = recover() }()
 		f()
-	})
+	}
+	t.wake <- struct{}{}
 	<-done
 	if err := w.model.Clock.deadlock; panicked == nil && err != nil {
 		return err
@@ -530,45 +529,52 @@ func (w *World) Go(f func()) (panicked any) {
 func (w *World) Close() {
 	w.pool.mu.Lock()
 	defer w.pool.mu.Unlock()
-	for _, g := range w.pool.idle {
-		close(g)
+	for _, t := range w.pool.idle {
+		close(t.wake)
 	}
 	w.pool.idle, w.pool.closed = nil, true
 }
 
-// pool keeps goroutines for the next run: their stacks have grown.
+// pool keeps tasks with their goroutines for the next run: their stacks have grown.
 type pool struct {
 	mu     sync.Mutex
-	idle   []chan func()
+	idle   []*task
+	names  []string // by number
 	closed bool
 }
 
-// put keeps a goroutine, unless the world is closed.
-func (p *pool) put(g chan func()) {
+// take returns a task whose goroutine runs it when it is woken. number is that of the call of Go.
+func (p *pool) take(number int) *task {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.names) <= number {
+		p.names = append(p.names, "goroutine "+strconv.Itoa(len(p.names)))
+	}
+	var t *task
+	if n := len(p.idle); n > 0 {
+		t = p.idle[n-1]
+		p.idle = p.idle[:n-1]
+	} else {
+		t = newTask()
+		go func() {
+			for range t.wake {
+				t.run()
+				p.put(t)
+			}
+		}()
+	}
+	t.name = p.names[number]
+	return t
+}
+
+// put keeps a task that has ended, unless the world is closed.
+func (p *pool) put(t *task) {
+	*t = task{wake: t.wake}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		close(g)
+		close(t.wake)
 		return
 	}
-	p.idle = append(p.idle, g)
-}
-
-// run calls f on another goroutine.
-func (p *pool) run(f func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n := len(p.idle); n > 0 {
-		p.idle[n-1] <- f
-		p.idle = p.idle[:n-1]
-		return
-	}
-	g := make(chan func(), 1)
-	g <- f
-	go func() {
-		for f := range g {
-			f()
-			p.put(g)
-		}
-	}()
+	p.idle = append(p.idle, t)
 }

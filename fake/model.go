@@ -176,7 +176,8 @@ func (m *Model) session(name string) *session {
 }
 
 func (m *Model) newSession(name string) *session {
-	return &session{name: name, responses: m.script(name), lastUsed: -1, attempts: map[int]int{}}
+	responses := m.script(name)
+	return &session{name: name, responses: responses, lastUsed: -1, attempts: make([]int, len(responses))}
 }
 
 // RecordedRequests returns the requests with their positions, in order of arrival.

@@ -1,12 +1,12 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -24,25 +24,28 @@ func (e *DeadlockError) Error() string {
 // task is a goroutine that the clock schedules.
 type task struct {
 	wake    chan struct{} // receives when the task may run
-	name    string
+	clock   *Clock
+	f       func()    // that Go was called with
+	name    string    // in an explored run
 	waiting waitState // while it waits
 	err     error     // how the last wait ended
 	begun   bool      // it has run
 	late    bool      // the answer that it waited for came after the end of its context
 }
 
-func (c *Clock) newTask() *task {
-	t := &task{wake: make(chan struct{}, 1), name: "main"}
-	if c.main != nil {
-		c.started++
-		t.name = "goroutine " + strconv.Itoa(c.started)
+func newTask() *task { return &task{wake: make(chan struct{}, 1)} }
+
+// run runs a task that was woken.
+func (t *task) run() {
+	if t.clock != nil { // not of World.Go
+		defer t.clock.endTask()
 	}
-	return t
+	t.f()
 }
 
 // waitState describes what a task waits for.
 type waitState struct {
-	description     string
+	description     string          // empty for an answer
 	ctx             context.Context // ends the wait, if not nil
 	on              any             // the *gate, the *signal, drain, contextEnds, or waitsForAnswer
 	answer          string          // the name of the answer
@@ -67,9 +70,12 @@ type timer struct {
 // currentTask returns the running task. The caller holds the lock.
 func (c *Clock) currentTask() *task {
 	if c.main == nil {
-		c.main = c.newTask()
+		c.main = newTask()
+		c.main.name = "main"
 		c.current = c.main
-		c.random = rand.New(rand.NewPCG(c.Seed, c.Seed))
+		if c.Seed != 0 {
+			c.random = rand.New(rand.NewPCG(c.Seed, c.Seed))
+		}
 	}
 	return c.current
 }
@@ -187,7 +193,7 @@ func (c *Clock) failDeadlock() {
 	err := &DeadlockError{}
 	var failing []*task
 	for _, t := range c.waiting {
-		err.Waiting = append(err.Waiting, t.waiting.description)
+		err.Waiting = append(err.Waiting, cmp.Or(t.waiting.description, "the answer "+t.waiting.answer))
 		if t.waiting.failsOnDeadlock {
 			failing = append(failing, t)
 		}

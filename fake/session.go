@@ -14,16 +14,17 @@ type session struct {
 	name          string
 	responses     []Response
 	conversations []*conversation
-	lastUsed      int         // the highest index of a response that was used, or -1
-	attempts      map[int]int // the number of attempts by index, the maximum of all conversations
+	lastUsed      int   // the highest index of a response that was used, or -1
+	attempts      []int // the number of attempts of each response, the maximum of all conversations
 }
 
 // conversation is a conversation up to one request.
 type conversation struct {
-	messages []llm.Message
-	next     []llm.Message // the message that followed first, if one did
-	index    int           // of the response
-	attempts int
+	messages  []llm.Message
+	continued bool
+	next      llm.Message // that followed first, if continued
+	index     int         // of the response
+	attempts  int
 }
 
 // find returns the conversation that ends with these messages and counts an attempt.
@@ -47,7 +48,9 @@ func (l *session) find(messages []llm.Message, isolate bool) *conversation {
 	}
 	at.attempts++
 	l.lastUsed = max(l.lastUsed, at.index)
-	l.attempts[at.index] = max(l.attempts[at.index], at.attempts)
+	if at.index < len(l.attempts) {
+		l.attempts[at.index] = max(l.attempts[at.index], at.attempts)
+	}
 	return at
 }
 
@@ -121,24 +124,26 @@ func sameCall(scripted, got llm.ToolCall) bool {
 // isContinuedBy reports whether a message is the one that followed c first. Another
 // message belongs to a rewritten history.
 func (c *conversation) isContinuedBy(next llm.Message) bool {
-	if c.next == nil {
-		c.next = []llm.Message{next}
+	if !c.continued {
+		c.next, c.continued = next, true
 	}
-	return sameMessages(c.next, []llm.Message{next})
+	return sameMessage(&c.next, &next)
 }
 
-// sameMessages compares lists of one length. Messages that share their parts are equal.
+// sameMessages compares lists of one length.
 func sameMessages(a, b []llm.Message) bool {
 	for i := range a {
-		x, y := a[i], b[i]
-		if x.Role == y.Role && len(x.Parts) == len(y.Parts) && len(x.Parts) > 0 && &x.Parts[0] == &y.Parts[0] {
-			continue
-		}
-		if !bytes.Equal(x.AppendJSON(nil), y.AppendJSON(nil)) {
+		if !sameMessage(&a[i], &b[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// sameMessage compares messages. If they share their parts, they are equal.
+func sameMessage(a, b *llm.Message) bool {
+	return a.Role == b.Role && len(a.Parts) == len(b.Parts) && len(a.Parts) > 0 && &a.Parts[0] == &b.Parts[0] ||
+		bytes.Equal(a.AppendJSON(nil), b.AppendJSON(nil))
 }
 
 func (l *session) unused() (out []Recorded) {

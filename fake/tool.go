@@ -77,7 +77,7 @@ type Tools struct {
 	List  []Tool
 
 	mu       sync.Mutex
-	used     map[string]int
+	used     []int // calls of each tool of List
 	log      []ToolEvent
 	inFlight int
 	peak     int
@@ -121,24 +121,24 @@ func (b *Behavior) wait(ctx context.Context, clock *Clock) error {
 
 // nextBehavior returns the behavior of the next call. The caller holds the lock.
 func (ts *Tools) nextBehavior(name, args string) (Behavior, error) {
-	i := 0
-	for i < len(ts.List) && ts.List[i].Name != name {
-		i++
+	tool := 0
+	for tool < len(ts.List) && ts.List[tool].Name != name {
+		tool++
 	}
-	if i == len(ts.List) {
+	if tool == len(ts.List) {
 		return Behavior{}, &ScriptError{Tool: name, Problem: "unknown tool", Diff: "- no call\n+ " + args}
 	}
-	t := &ts.List[i]
+	t := &ts.List[tool]
 	for i := range t.ByArguments {
 		if c := &t.ByArguments[i]; jsonval.Canonical(c.Arguments) == jsonval.Canonical(args) {
 			return *c, nil
 		}
 	}
 	if ts.used == nil {
-		ts.used = map[string]int{}
+		ts.used = make([]int, len(ts.List))
 	}
-	n := ts.used[name]
-	ts.used[name]++
+	n := ts.used[tool]
+	ts.used[tool]++
 	switch {
 	case n < len(t.Calls):
 		return t.Calls[n], nil

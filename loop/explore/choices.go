@@ -74,21 +74,22 @@ func (c *Choices) Fault(at, name string, options []string) int {
 }
 
 func (c *Choices) choose(k kind, at, name string, options []string) int {
-	p := point{kind: k, at: at, name: name, n: len(options)}
-	switch i := len(c.points); {
+	i := len(c.points)
+	c.points = append(c.points, point{kind: k, at: at, name: name, n: len(options)})
+	p := &c.points[i]
+	switch {
 	case c.named != nil:
-		p.taken = c.byName(&p, options)
+		p.taken = c.byName(p, options)
 	case i < len(c.prefix):
 		p.taken = c.prefix[i]
-		if p.taken >= p.n || i < len(c.was) && !c.was[i].same(&p) {
-			c.diverge(i, &p)
+		if p.taken >= p.n || i < len(c.was) && !c.was[i].same(p) {
+			c.diverge(i, p)
 			p.taken = 0
 		}
 	case c.pick != nil:
-		p.taken = c.pick.pick(&p, options)
+		p.taken = c.pick.pick(p, options)
 	}
 	p.option = optionName(k, options, p.taken)
-	c.points = append(c.points, p)
 	return p.taken
 }
 

@@ -58,7 +58,7 @@ const (
 
 func (r *run) begin(parts []llm.Part) {
 	b := &r.batch
-	*b = batch{number: b.number + 1, calls: b.calls[:0], own: true}
+	*b = batch{number: b.number + 1, calls: slices.Grow(b.calls[:0], len(parts)), own: true}
 	for _, p := range parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
 			r.register(c.ID, c.Name, c.Arguments)

@@ -79,8 +79,10 @@ func newDeclared(o trace.Options) declared {
 		return v
 	}
 	number := func(name string, otherwise int) int { // if the option is absent or a word
-		if n, err := strconv.Atoi(word(name)); err == nil {
-			return n
+		if v := word(name); v != "" {
+			if n, err := strconv.Atoi(v); err == nil {
+				return n
+			}
 		}
 		return otherwise
 	}
