@@ -40,7 +40,12 @@ type Clock struct {
 	// Seed, if not 0, seeds a random choice among the ready tasks in rule 2.
 	Seed uint64
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	clockState
+}
+
+// clockState is what the lock of a clock guards.
+type clockState struct {
 	elapsed time.Duration
 	main    *task
 	current *task

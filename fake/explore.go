@@ -64,14 +64,33 @@ func NewWorld(s *Script) *World {
 	return w
 }
 
-// Begin begins a run with a new context and a new clock. The context ends if the chooser chooses that, or by End.
+// Begin begins a run with a new context and a clock that starts anew. The context ends if the chooser chooses that, or by
+// End. The clock is that of the run before if nothing of that run is left.
 func (w *World) Begin(c Chooser) (context.Context, *Clock) {
 	w.ctx = newRunContext()
-	clock := &Clock{chooser: c, end: w.ctx.end, pool: w.pool}
+	clock := w.model.Clock
+	if clock == nil || !clock.restart() {
+		clock = &Clock{}
+	}
+	clock.chooser, clock.end, clock.pool = c, w.ctx.end, w.pool
 	w.answers, w.harmless = nil, 0
 	w.model = &Model{Sessions: w.model.Sessions, Default: w.model.Default, Clock: clock}
 	w.tools = &Tools{Clock: clock, List: w.script.Tools}
 	return w.ctx, clock
+}
+
+// restart sets a clock back to its start, apart from its memory, and reports whether it could: no task is left.
+func (c *Clock) restart() bool {
+	c.mu.Lock() // the last task may not have released it
+	defer c.mu.Unlock()
+	if c.live > 0 || c.deadlock != nil || c.main == nil {
+		return false
+	}
+	*c.main = task{wake: c.main.wake, name: c.main.name}
+	c.clockState = clockState{
+		main: c.main, current: c.main, ready: c.ready[:0], waiting: c.waiting[:0], timers: c.timers[:0], pending: c.pending, names: c.names,
+	}
+	return true
 }
 
 // End ends the context of the run with context.Canceled or context.DeadlineExceeded. No choice ends it again.

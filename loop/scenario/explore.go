@@ -49,6 +49,8 @@ type exploration struct {
 	adjust func(*loop.Config)
 	cfg    loop.Config
 	world  *fake.World
+	agent  *loop.Agent // without middleware, with this clock
+	clock  *fake.Clock
 
 	second    bool          // it makes runs that another exploration compares with its own
 	sent      []sentRequest // of the last run
@@ -189,9 +191,15 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	report := func(invariant, format string, args ...any) {
 		found = append(found, check.Violation{Invariant: invariant, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
 	}
-	agent, err := loop.New(x, &cfg)
-	if err != nil {
-		panic(err) // the configuration is valid
+	agent, plain := x.agent, len(cfg.Middleware) == 0
+	if agent == nil || x.clock != clock || !plain {
+		var err error
+		if agent, err = loop.New(x, &cfg); err != nil {
+			panic(err) // the configuration is valid
+		}
+		if plain {
+			x.agent, x.clock = agent, clock
+		}
 	}
 	live := 0
 	if v := x.world.Go(func() {
@@ -249,6 +257,7 @@ func appendErrors(found, more []check.Violation) []check.Violation {
 // first one ends.
 func (x *exploration) runProcesses(ctx context.Context, agent *loop.Agent, c *explore.Choices, report reporter) {
 	in := loop.Continue(x.script.History, x.script.Input...)
+	in.ID = "r1"
 	in.Sink = trace.SinkFunc(func(ev trace.Event) error {
 		x.events = append(x.events, ev)
 		return nil
@@ -261,7 +270,7 @@ func (x *exploration) runProcesses(ctx context.Context, agent *loop.Agent, c *ex
 	stopped := x.consume(ctx, run, c)
 	res, err := run.Wait()
 	if err == nil && !stopped && (k == nil || !k.ended) && x.next(&in, res, c.Fault) {
-		x.continued = true
+		x.continued, in.ID = true, "r2"
 		if k != nil {
 			agent = k.begin(agent)
 		}
