@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -576,6 +577,50 @@ func TestExploreRetries(t *testing.T) {
 	}
 	if len(first) < 6 || len(second) < 30 {
 		t.Errorf("%d failures are followed by %d faults of the retry, want at least 6 and 30: %v, %v", len(first), len(second), slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(second)))
+	}
+}
+
+// madeRun is a run, and listing a program that lists its runs.
+type madeRun struct {
+	choices []explore.Choice
+	digest  uint64
+}
+
+type listing struct {
+	explore.Program
+	mu   *sync.Mutex
+	runs *[]madeRun
+}
+
+func (l *listing) Run(c *explore.Choices) explore.Outcome {
+	o := l.Program.Run(c)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*l.runs = append(*l.runs, madeRun{c.Taken(), o.Digest})
+	return o
+}
+
+// TestRunsShareNothing makes the runs of an exploration again with one program, in another order: each shows the same as before.
+func TestRunsShareNothing(t *testing.T) {
+	for _, grace := range []time.Duration{0, time.Second} {
+		inner, err := scenario.Program(parallelScript(1, 2), func(c *loop.Config) { c.Grace = grace })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var runs []madeRun
+		explore.Exhaust(func() explore.Program { return &listing{inner(), &mu, &runs} }, explore.Bounds{Faults: 1})
+		rand.New(rand.NewPCG(1, 1)).Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
+		p := inner()
+		defer p.Close()
+		for _, r := range runs {
+			if o, unused := explore.Replay(p, r.choices); o.Digest != r.digest || len(unused) > 0 {
+				t.Errorf("grace %v: the run with %v differs after other runs; unused choices: %v\n%s", grace, r.choices, unused, o.Text())
+			}
+		}
+		if len(runs) < 500 {
+			t.Errorf("grace %v: %d runs, want at least 500", grace, len(runs))
+		}
 	}
 }
 
