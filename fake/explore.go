@@ -64,7 +64,7 @@ func NewWorld(s *Script) *World {
 	return w
 }
 
-// Begin begins a run with a new context and a clock that starts anew. The context ends if the chooser chooses that, or by
+// Begin begins a run with a new context and a clock at its start. The context ends if the chooser chooses that, or by
 // End. The clock is that of the run before if nothing of that run is left.
 func (w *World) Begin(c Chooser) (context.Context, *Clock) {
 	w.ctx = newRunContext()
@@ -260,7 +260,7 @@ func earlierID(list []Response) string {
 }
 
 // Run is the function of each scripted tool: see [Tools.Run].
-func (w *World) Run(ctx context.Context, callID, name, args string) ([]llm.Part, error) {
+func (w *World) Run(ctx context.Context, callID, name, args string) (content []llm.Part, err error) {
 	ts := w.tools
 	ts.mu.Lock()
 	b, err := ts.nextBehavior(name, args)
