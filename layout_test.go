@@ -543,10 +543,10 @@ var table = []packageRule{
 		packages: examplePackages,
 	},
 	{
-		name: "cmd/looptape", does: "the root command and main",
+		name: "cmd/looptape", does: "main",
 		not:      "logic",
 		packages: []string{all},
-		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/mattn/go-isatty"},
+		modules:  []string{"github.com/mattn/go-isatty", "github.com/spf13/cobra"},
 	},
 	{
 		name: "cmd/looptape/internal/cli", does: "what commands share: arguments, flags, files, tables, exit status",
@@ -586,6 +586,11 @@ var table = []packageRule{
 	{
 		name: "cmd/looptape/internal/project/files/looptape-tests", does: "the Go test that init writes",
 		packages: []string{"fake/wire", "loop/scenario", "cassettes"},
+	},
+	{
+		name: "cmd/looptape/internal/root", does: "the root command, with all commands",
+		packages: []string{"cmd/looptape/internal/..."},
+		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 	{
 		name: "cmd/looptape/internal/runs", does: "run, check, trace, scenario, explore",

@@ -9,6 +9,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -18,6 +20,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/cmd/looptape/internal/root"
 )
 
 func main() {
@@ -36,4 +39,11 @@ func main() {
 			return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		},
 	})))
+}
+
+// execute runs one command line and returns the exit status. It discards the log of package net/http, which has
+// bytes of servers as they came.
+func execute(args []string, w *cli.World) cli.Status {
+	log.SetOutput(io.Discard)
+	return cli.Execute(root.New(w), args, w)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
+	"github.com/looptape/looptape/cmd/looptape/internal/root"
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +52,7 @@ func TestHelpFits(t *testing.T) {
 		args := append(strings.Fields(c.CommandPath())[1:], "--help")
 		wide(t, printed(t, args...))
 	}
-	fits(newRoot(&cli.World{}))
+	fits(root.New(&cli.World{}))
 	wide(t, printed(t, "demo"))
 }
 

@@ -1,10 +1,9 @@
-package main
+// Package root has the root command of looptape.
+package root
 
 import (
 	"errors"
 	"fmt"
-	"io"
-	"log"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,14 +17,8 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/serve"
 )
 
-// execute runs one command line and returns the exit status. It discards the log of package net/http, which has
-// bytes of servers as they came.
-func execute(args []string, w *cli.World) cli.Status {
-	log.SetOutput(io.Discard)
-	return cli.Execute(newRoot(w), args, w)
-}
-
-func newRoot(w *cli.World) *cobra.Command {
+// New returns the command with all its commands.
+func New(w *cli.World) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "looptape",
 		Short: "Test agent loops: run, serve, record, check and score them",
