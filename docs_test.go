@@ -161,6 +161,9 @@ func (b *book) block(t *testing.T, dir string, bl block) string {
 			t.Errorf("%s: missing file name before a block of %s", bl.at, bl.lang)
 		}
 	case "sh":
+		if strings.HasPrefix(bl.at, "docs/javascript.md:") { // a test of release runs it
+			break
+		}
 		for line := range strings.Lines(bl.text) {
 			if mod := filepath.Join(dir, "go.mod"); strings.TrimSpace(line) == goGet && isFile(mod) {
 				write(t, mod, strings.Replace(read(t, filepath.Join(b.dir, "go.mod")), "module example.com/docs\n", "module example.com/agent\n", 1))

@@ -106,9 +106,6 @@ export function check(input: File | readonly File[] | object, options?: CheckOpt
 /** Does the same as {@link check}, and returns when it is done. */
 export function checkSync(input: File | readonly File[] | object, options?: CheckOptions): CheckReport;
 
-/** Returns a line for each problem in a report. */
-export function explain(report: ServeReport | CassetteResult | CheckReport): string[];
-
 /** The command could not start, or the run was not as expected. */
 export class LooptapeError extends Error {
   /** The report of the command, unless it could not start. */

@@ -180,22 +180,5 @@ function parse(text) {
 
 function failure(name, { error, cwd, status, signal, stderr }, report) {
   const why = error ? `cannot start ${binary()}${cwd ? ` in ${cwd}` : ""}: ${error.message}` : signal ? `ended by ${signal}` : `exit status ${status}`;
-  const lines = [`${name}: ${why}`, ...(report ? explain(report) : []), ...(stderr?.trim() ? [stderr.trim()] : [])];
-  return new LooptapeError(lines.join("\n"), { report, exitStatus: status ?? undefined });
-}
-
-/** Returns a line for each problem in a report. */
-export function explain(report) {
-  const list = (name) => report[name] ?? [];
-  const violations = list("violations").filter((v) => !v.suppressed);
-  const rejected = list("rejected_requests").filter((x) => !x.retry_of && !violations.some((v) => v.request === x.request));
-  const hints = new Set(violations.filter((v) => v.hint).map((v) => `${v.invariant}: likely cause: ${v.hint}`));
-  return [
-    ...violations.map((v) => `${v.invariant}: ${v.run ? `${v.run}, event ${v.event}` : `request ${v.request}`}: ${v.message}`),
-    ...hints,
-    ...rejected.map((x) => `request ${x.request}: rejected with status ${x.status}${x.id ? ` by rule ${x.id}` : ""}: ${x.message}`),
-    ...list("unmatched_requests").map((x) => `${x.method} ${x.path}: unknown path, ${x.times} times: this server has ${x.served}`),
-    ...list("failures"),
-    ...list("unreadable").map((x) => `${x.file}:${x.line}: ${x.error}`),
-  ];
+  return new LooptapeError(`${name}: ${why}\n${stderr ?? ""}`.trimEnd(), { report, exitStatus: status ?? undefined });
 }

@@ -1,12 +1,15 @@
 // The fixture looptape and the matcher toPassCheck for vitest.
 import { expect, test as base } from "vitest";
 
-import { checkSync, explain, record, replay, serve } from "./index.js";
+import { checkSync, record, replay, serve } from "./index.js";
 
 expect.extend({
   toPassCheck(received, options) {
     const report = checkSync(received, options);
-    const problems = explain(report).join("\n");
+    const problems = [
+      ...report.violations.map((x) => `${x.invariant}: ${x.run}, event ${x.event}: ${x.message}`),
+      ...report.unreadable.map((x) => `${x.file}:${x.line}: ${x.error}`),
+    ].join("\n");
     if (!report.ok && this.isNot && report.violations.length === 0) {
       throw new Error(`looptape check: cannot check this run:\n${problems}`);
     }

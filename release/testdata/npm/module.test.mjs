@@ -52,7 +52,7 @@ test("close returns the report, also a second time", async () => {
 
 test("a server without requests fails, and disposal does not report it twice", async () => {
   const fake = await serve("hello.yaml");
-  await failsWith(fake.close(), /^looptape serve hello\.yaml: exit status 1\nNo request came/, true);
+  await failsWith(fake.close(), /^looptape serve hello\.yaml: exit status 1\nFAILURE\nNo request came/, true);
   await failsWith(fake.close(), /No request came/, true);
   await fake[Symbol.asyncDispose]();
   await failsWith((await serve("hello.yaml"))[Symbol.asyncDispose](), /No request came/, true);
@@ -61,13 +61,13 @@ test("a server without requests fails, and disposal does not report it twice", a
 test("a rejected request is in the error", async () => {
   const fake = await serve("hello.yaml");
   assert.equal((await post(fake, { model: "gpt-5", messages: pairless })).status, 400);
-  await failsWith(fake.close(), /INV-01: request 1: .*\nINV-01: likely cause: /, true);
+  await failsWith(fake.close(), /\n1 +INV-01 +the call "a" has no result.*\n[^]*LIKELY CAUSE/, true);
 });
 
 test("a request to an unknown path is in the error", async () => {
   const fake = await serve("hello.yaml");
   await fetch(`${fake.url}/v2/chat`);
-  await failsWith(fake.close(), /\nGET \/v2\/chat: unknown path, 1 times: this server has /, true);
+  await failsWith(fake.close(), /\nGET \/v2\/chat +1 +base URLs: /, true);
 });
 
 test("options are flags", async () => {
