@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -133,16 +134,24 @@ func hostBuild(t *testing.T) *Build {
 }
 
 // maxPackage is the largest size of a package with a binary.
-const maxPackage = 12_000_000
+const maxPackage = 10_000_000
 
 // maxDemo is the longest time from the packages to the end of the demo.
 const maxDemo = 5 * time.Second
+
+// maxPage is the longest time for all steps of the page, and maxLines the largest number of lines that a reader
+// writes for an agent: a scenario and a test.
+const (
+	maxPage  = time.Minute
+	maxLines = 15
+)
 
 // npm has the packages of this machine.
 type npm struct {
 	modules  string   // node_modules with the SDKs, vitest and TypeScript
 	tarballs []string // of this platform, and looptape
 	env      []string
+	used     time.Duration // of a processor by run, which does not depend on the other tests
 }
 
 // newNPM packs the packages. The test is skipped without Node or the packages of conformance/npm, or fails if
@@ -202,6 +211,7 @@ func (n *npm) run(t *testing.T, dir, name string, args ...string) (status int, p
 	c := exec.CommandContext(t.Context(), name, args...)
 	c.Dir, c.Env = dir, n.env
 	out, err := c.CombinedOutput()
+	n.used += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatal(err)
 	}
@@ -240,6 +250,7 @@ func TestNPM(t *testing.T) {
 	n := newNPM(t)
 	t.Run("demo", n.demo)
 	t.Run("missing binary", n.missing)
+	t.Run("page", n.page)
 	dir := n.project(t)
 	t.Run("module", func(t *testing.T) { t.Log(n.must(t, dir, "node", "--test", "--test-reporter=dot", "module.test.mjs")) })
 	t.Run("SDKs", func(t *testing.T) { t.Log(n.must(t, dir, "node", "--test", "--test-reporter=dot", "sdks.test.mjs")) })
@@ -256,23 +267,104 @@ func TestNPM(t *testing.T) {
 // demo runs the demo in an empty folder.
 func (n *npm) demo(t *testing.T) {
 	dir := t.TempDir()
-	install := strings.Join(append([]string{"npm install"}, n.tarballs...), " ")
-	c := exec.CommandContext(t.Context(), "sh", "-c", install+" && npx looptape demo")
-	c.Dir, c.Env = dir, n.env
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	n.used = 0
+	n.must(t, dir, "npm", append([]string{"install"}, n.tarballs...)...)
+	printed := n.must(t, dir, "npx", "looptape", "demo")
+	t.Logf("from the packages to the end of the demo: %v of a processor", n.used)
+	if n.used > maxDemo {
+		t.Errorf("npm install and the demo used %v of a processor, want at most %v", n.used, maxDemo)
 	}
-	// The time of the processor does not depend on the other tests.
-	used := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-	t.Logf("from the packages to the end of the demo: %v of a processor", used)
-	if used > maxDemo {
-		t.Errorf("npm install and the demo used %v of a processor, want at most %v", used, maxDemo)
-	}
-	printed := string(out)
 	if !strings.Contains(printed, "with 0 false alarms") {
 		t.Errorf("the demo printed %s", printed)
 	}
+}
+
+// blocks are the code blocks of a page, with the name of a file in the line before.
+var blocks = regexp.MustCompile("(?s)(?:`([\\w.]+)`:\n\n)?```(\\w+)\n(.*?)```")
+
+// page follows docs/javascript.md in an empty folder.
+func (n *npm) page(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "javascript.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "agent")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Symlink(n.modules, filepath.Join(parent, "node_modules"))); err != nil {
+		t.Fatal(err)
+	}
+	n.used = 0
+	written, ran := map[string]string{}, ""
+	for _, m := range blocks.FindAllStringSubmatch(string(page), -1) {
+		name, language, text := m[1], m[2], m[3]
+		switch {
+		case language == "sh":
+			for command := range strings.Lines(text) {
+				ran = n.step(t, dir, strings.TrimSpace(command))
+			}
+		case name != "":
+			written[name] = text
+		case strings.HasPrefix(text, "-"):
+			removed, added := edit(text)
+			if !strings.Contains(written["agent.mjs"], removed) {
+				t.Errorf("agent.mjs does not have the lines\n%s", removed)
+			}
+			name, written["agent.mjs"] = "agent.mjs", strings.Replace(written["agent.mjs"], removed, added, 1)
+		default:
+			rest := ran
+			for line := range strings.Lines(strings.ReplaceAll(text, "…\n", "")) {
+				var ok bool
+				if _, rest, ok = strings.Cut(rest, strings.TrimSpace(line)); !ok {
+					t.Fatalf("the test did not print %q here:\n%s", line, ran)
+				}
+			}
+		}
+		if name != "" {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(written[name]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if strings.HasPrefix(text, "-") {
+			n.must(t, dir, "npx", "vitest", "run")
+		}
+	}
+	n.must(t, dir, "npx", "vitest", "run")
+	t.Logf("all steps: %v of a processor", n.used)
+	if n.used > maxPage {
+		t.Errorf("the steps of the page used %v of a processor, want at most %v", n.used, maxPage)
+	}
+	if lines := strings.Split(strings.ReplaceAll(written["weather.yaml"]+written["agent.test.mjs"], "\n\n", "\n"), "\n"); len(lines) > maxLines {
+		t.Errorf("the scenario and the test have %d lines, want at most %d: %q", len(lines), maxLines, lines)
+	}
+}
+
+// step runs a command of the page. The first test fails.
+func (n *npm) step(t *testing.T, dir, command string) (printed string) {
+	switch {
+	case strings.HasPrefix(command, "npm install "):
+		return n.must(t, dir, "npm", append([]string{"install", "--prefix", ".", "--save-dev"}, n.tarballs...)...) // not into the folder above
+	case strings.HasPrefix(command, "RECORD="): // from a scripted provider
+		return n.must(t, dir, "npx", "looptape", "serve", "weather.yaml", "--", "sh", "-c", command)
+	case command == "npx vitest run":
+		status, printed := n.run(t, dir, "sh", "-c", command)
+		if status != 1 {
+			t.Errorf("%s: exit status %d, want 1:\n%s", command, status, printed)
+		}
+		return printed
+	}
+	return n.must(t, dir, "sh", "-c", command)
+}
+
+// edit returns the lines that begin with - and with +.
+func edit(text string) (removed, added string) {
+	for line := range strings.Lines(text) {
+		if line[0] == '-' {
+			removed += line[1:]
+		} else {
+			added += line[1:]
+		}
+	}
+	return removed, added
 }
 
 // missing runs the command without the package for the platform, and on a platform that has none.
