@@ -139,6 +139,9 @@ func (b *book) block(t *testing.T, dir string, bl block) string {
 	case bl.file != "":
 		write(t, filepath.Join(dir, bl.file), bl.text)
 	}
+	if strings.HasPrefix(bl.at, "docs/ci.md:") && bl.file != "" {
+		return bl.text // cmd/looptape.TestCIPage runs it
+	}
 	switch bl.lang {
 	case "console":
 		return b.console(t, dir, bl)

@@ -514,6 +514,10 @@ func TestActionFails(t *testing.T) {
 			files: map[string]string{"--help": bad, "-": bad}, with: map[string]string{"check": "-*"},
 			words: []string{"::error title=looptape check::INV-01: "}, summary: []string{"| check | 2 | failed, exit status 1 |"}, reports: []string{"check"},
 		},
+		"space in pattern": {
+			files: map[string]string{"a b.jsonl": bad, "b.jsonl": `{"messages":[{"role":"user","content":"Hi."},{"role":"assistant","content":"Hello."}]}`}, with: map[string]string{"check": "a b*.jsonl"},
+			summary: []string{"| check | 1 | failed, exit status 1 |"}, reports: []string{"check"},
+		},
 		"missing baseline": {
 			files:   map[string]string{"eval.yaml": "suite: 2\nruns: [runs.jsonl]\nbaseline: \"%0A<b>`.json\"\n", "runs.jsonl": `{"task_id":"a","reward":1,"messages":[{"role":"user","content":"Hi."}]}`},
 			with:    map[string]string{"suites": "*.yaml"},
@@ -635,7 +639,7 @@ func (c *comments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // add adds a comment with the members that GitHub sends.
 func (c *comments) add(login, body string) map[string]any {
 	m := map[string]any{
-		"id": 1_000_000_000_000 + len(c.list), "body": body, "url": `https://api.github.com/"{`, "user": map[string]any{"login": login, "id": 41898282, "type": "Bot", "name": `"id":5,{[`},
+		"id": 1_000_000_000_000 + len(c.list), "body": body, "url": "https://api.github.com/{", "user": map[string]any{"login": login, "id": 41898282, "type": "Bot"},
 		"reactions": map[string]any{"total_count": 0, "+1": 0, "url": "x"}, "performed_via_github_app": map[string]any{"id": 15368, "owner": map[string]any{"login": "github"}}, "labels": []any{[]any{map[string]any{"id": 3, "body": "x"}}},
 	}
 	c.list = append(c.list, m)
@@ -659,15 +663,25 @@ func TestActionComments(t *testing.T) {
 	c := &comments{t: t}
 	server := httptest.NewServer(c)
 	defer server.Close()
-	for i := range 150 {
-		c.add("someone", fmt.Sprintf("%s forged \\ \" \u2028 %d \\\\\"", commented, i))
+	for i := range 149 {
+		c.add("someone", fmt.Sprintf("%s forged \\ \" \"id\":5,{[ \u2028 %d \\\\\"", commented, i))
 	}
+	c.add("someone", `It ends in \`)
 	c.add("github-actions[bot]", "<!-- looptape: other -->\n")
 	c.add("github-actions[bot]", "About "+commented)
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := t.TempDir()
+	if err := os.WriteFile(filepath.Join(tools, "curl"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\" >>"+tools+"/arguments\nexec "+curl+" \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	run := func(check, step string) {
 		t.Helper()
 		r := newRunner(t, inputs(t, map[string]string{"check": "*.jsonl"}))
 		r.environ["GITHUB_API_URL"] = server.URL
+		r.path = []string{tools}
 		r.write("1.jsonl", check)
 		r.run().want(step)
 	}
@@ -677,7 +691,7 @@ func TestActionComments(t *testing.T) {
 		t.Fatalf("comments %q", got)
 	}
 	for range 60 { // the comment stays on the second page
-		c.add("someone", "Thanks. \\\"")
+		c.add("someone", `Thanks. \`)
 	}
 	run(`{"messages":[{"role":"user","content":"Hi."},{"role":"assistant","content":null,"tool_calls":[{"id":"\\\"\t|x","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"Well?"}]}`, "result")
 	got = c.bodies("github-actions[bot]")
@@ -688,6 +702,10 @@ func TestActionComments(t *testing.T) {
 		if !strings.Contains(body, "forged") {
 			t.Errorf("the comment of another user was edited: %q", body)
 		}
+	}
+	arguments, err := os.ReadFile(filepath.Join(tools, "arguments"))
+	if err != nil || strings.Contains(string(arguments), "Secret123") || !strings.Contains(string(arguments), "PATCH\n") {
+		t.Errorf("the arguments of curl: %v\n%s", err, arguments)
 	}
 	want := []string{
 		"GET /repos/owner/repo/issues/7/comments?per_page=100&page=1", "GET /repos/owner/repo/issues/7/comments?per_page=100&page=2", "POST /repos/owner/repo/issues/7/comments",
