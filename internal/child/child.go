@@ -24,6 +24,8 @@ type Program struct {
 	Env       []string // its environment; nil is that of this process
 	In        []byte   // its standard input; the program may leave some unread
 	MaxOutput int      // maximum bytes of standard output
+	// Signals are sent to the process group of the program while Run runs it. See [CanSignal].
+	Signals <-chan syscall.Signal
 }
 
 // grace is the time to wait for pipes that child processes keep open.
@@ -43,7 +45,9 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	if err := c.Start(); err != nil {
 		return nil, fmt.Errorf("the program cannot be started: %w", err)
 	}
+	stop := p.sendSignals(c)
 	err := c.Wait()
+	stop()
 	killGroup(c)
 	switch cause := context.Cause(ctx); {
 	case err == nil:
@@ -56,6 +60,26 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 		err = fmt.Errorf("the program ended with %w", err)
 	}
 	return nil, stderr.Wrap(err)
+}
+
+// sendSignals sends signals to a program until stop is called.
+func (p *Program) sendSignals(c *exec.Cmd) (stop func()) {
+	ended, returned := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(returned)
+		for {
+			select {
+			case s := <-p.Signals:
+				_ = Signal(c, s) // the program may have ended
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-returned
+	}
 }
 
 // command returns a command in its own process group.

@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// CanSignal reports whether programs can get other signals than SIGKILL.
+const CanSignal = false
+
 // Group leaves a program by itself: there are no groups.
 func Group(*exec.Cmd) {}
 

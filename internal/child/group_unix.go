@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// CanSignal reports whether programs can get other signals than SIGKILL.
+const CanSignal = true
+
 // Group puts a program that is going to be started into a process group with what it
 // starts.
 func Group(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -123,6 +123,13 @@ func (p *Process) Exchange(ctx context.Context, input []byte) ([]byte, error) {
 	return text, nil
 }
 
+// Send writes a line that has no answer of its own. It may be called during [Process.Exchange] and [Process.Next]. It fails if the
+// program has ended, and waits while the program does not read its input.
+func (p *Process) Send(input []byte) error {
+	_, err := p.in.Write(input)
+	return err
+}
+
 // Next returns another line that the program writes. If ctx ends, it returns the cause. After an error the caller must kill
 // the program.
 func (p *Process) Next(ctx context.Context) ([]byte, error) {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/looptape/looptape/fake/wire"
@@ -36,12 +37,25 @@ type Config struct {
 	Timeout time.Duration
 	// Stall is how long a response stalls before its connection ends.
 	Stall time.Duration
+	// Cancel is how a run is canceled; empty means that it is not. A run that is canceled must end within CancelTimeout.
+	Cancel        Cancel
+	CancelTimeout time.Duration
 	// Settle is how long a program that can have several open requests is observed for another one.
 	Settle time.Duration
 	// Status is the exit status of a run without an error; empty means 0, and any that it is unknown whether a run failed.
 	Status string
 	Log    *log.Logger
 }
+
+// Cancel is how a run of a program is canceled.
+type Cancel string
+
+// The ways to cancel a run. CancelLine is for a program that is kept, the others for one that is started for each run.
+const (
+	CancelSIGTERM Cancel = "term"
+	CancelSIGINT  Cancel = "int"
+	CancelLine    Cancel = "line" // a line "cancel N"
+)
 
 // AnyStatus is a [Config.Status].
 const AnyStatus = "any"
@@ -134,6 +148,9 @@ type process struct {
 	current atomic.Pointer[run]
 	kept    *child.Process // with Keep
 	n       int            // runs
+
+	signals chan syscall.Signal           // of the current run
+	running atomic.Pointer[child.Process] // kept, while it makes a run
 }
 
 // ServeHTTP implements [http.Handler].
@@ -164,9 +181,10 @@ func (p *process) Close() {
 
 // ending is how a run of the program ended.
 type ending struct {
-	failed  string // not as expected; empty if it ended as expected
-	timeout bool
-	stderr  string // the end of its standard error
+	failed   string // not as expected; empty if it ended as expected
+	timeout  bool
+	unending bool   // although it was canceled
+	stderr   string // the end of its standard error
 }
 
 // timeoutError is the cause of the context of a run that takes too long.
@@ -174,6 +192,38 @@ type timeoutError time.Duration
 
 func (e timeoutError) Error() string {
 	return fmt.Sprintf("the run did not end within %s (--timeout)", time.Duration(e))
+}
+
+// canceledError is the cause of the context of a run that was canceled and takes too long to end.
+type canceledError struct {
+	by      Cancel
+	timeout time.Duration
+}
+
+func (e canceledError) Error() string {
+	return fmt.Sprintf("the run did not end within %s after %s (--cancel-timeout)", e.timeout, e.by.describe())
+}
+
+func (c Cancel) describe() string {
+	if c == CancelLine {
+		return "the line cancel"
+	}
+	return "SIG" + strings.ToUpper(string(c))
+}
+
+// cancel cancels the current run, unless it has ended.
+func (p *process) cancel(ended <-chan struct{}) {
+	if p.Cancel == CancelLine {
+		if kept := p.running.Load(); kept != nil {
+			go func() { _ = kept.Send(fmt.Appendf(nil, "cancel %d\n", p.n)) }() // the program may have ended, or not read
+		}
+		return
+	}
+	signal := map[Cancel]syscall.Signal{CancelSIGTERM: syscall.SIGTERM, CancelSIGINT: syscall.SIGINT}[p.Cancel]
+	select {
+	case p.signals <- signal:
+	case <-ended:
+	}
 }
 
 // execute makes a run of the program.
@@ -184,10 +234,11 @@ func (p *process) execute(ctx context.Context) (end ending) {
 		status, err = p.request(ctx)
 	} else {
 		const maxOutput = 64 << 20
-		_, err = (&child.Program{Args: p.Args, Env: p.Env(p.url), MaxOutput: maxOutput}).Run(ctx)
+		_, err = (&child.Program{Args: p.Args, Env: p.Env(p.url), MaxOutput: maxOutput, Signals: p.signals}).Run(ctx)
 	}
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	_, timedOut := errors.AsType[timeoutError](err)
+	_, end.unending = errors.AsType[canceledError](err)
 	switch {
 	case ctx.Err() != nil && !timedOut: // interrupted
 	case timedOut:
@@ -224,6 +275,8 @@ func (p *process) request(ctx context.Context) (status int, err error) {
 		}
 	}
 	p.n++
+	p.running.Store(p.kept)
+	defer p.running.Store(nil)
 	line, err := p.kept.Exchange(ctx, fmt.Appendf(nil, "run %d\n", p.n))
 	for err == nil {
 		word, rest, _ := strings.Cut(strings.TrimSpace(string(line)), " ")

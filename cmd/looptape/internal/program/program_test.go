@@ -3,6 +3,7 @@ package program_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +12,11 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +25,7 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/program"
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/internal/child"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/explore"
@@ -47,7 +51,13 @@ func runProgram(how string, stdin io.Reader, stdout io.Writer) (status int) {
 		return a.status()
 	}
 	in := bufio.NewScanner(stdin)
+	if a.has("cancelable") {
+		return a.cancelable(in, stdout)
+	}
 	for in.Scan() {
+		if strings.HasPrefix(in.Text(), "cancel") {
+			continue // late
+		}
 		a.runs++
 		end := strings.TrimSuffix(fmt.Sprintf("done %d", a.status()), " 0")
 		_, _ = fmt.Fprintf(stdout, "output of the agent\n%s\n", end)
@@ -55,8 +65,35 @@ func runProgram(how string, stdin io.Reader, stdout io.Writer) (status int) {
 	return 0
 }
 
+// cancelable makes runs that a line cancels.
+func (a *agent) cancelable(in *bufio.Scanner, stdout io.Writer) (status int) {
+	var runs sync.WaitGroup
+	defer runs.Wait()
+	cancel := func() {}
+	for in.Scan() {
+		if strings.HasPrefix(in.Text(), "cancel") {
+			cancel()
+			continue
+		}
+		runs.Wait()
+		a.ctx, cancel = context.WithCancel(context.Background())
+		runs.Go(func() {
+			s := a.status()
+			_, _ = fmt.Fprintf(stdout, "done %d\n", s)
+			if a.ctx.Err() != nil && a.has("restless") {
+				a.ctx = context.Background()
+				_ = a.status()
+			}
+		})
+	}
+	cancel()
+	return 0
+}
+
 // agent is an agent without an SDK.
 type agent struct {
+	ctx context.Context //nolint:containedctx // of the run
+
 	how []string
 	url string
 
@@ -74,6 +111,8 @@ func (a *agent) status() int {
 		select {}
 	case a.has("exits") && a.runs == 5:
 		os.Exit(4)
+	case a.has("deaf"):
+		signal.Ignore(syscall.SIGTERM)
 	case a.has("flaky"):
 		a.flaky = a.runs%2 == 1
 	}
@@ -99,7 +138,7 @@ func (a *agent) loop(prompt string) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.Run(context.Background(), loop.Prompt(prompt))
+	_, err = l.Run(cmp.Or(a.ctx, context.Background()), loop.Prompt(prompt))
 	return err
 }
 
@@ -157,7 +196,7 @@ func (a *agent) ask(model string, messages []message) (*message, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequest(http.MethodPost, a.url+"/chat/completions", bytes.NewReader(body)) //nolint:noctx // a simple program
+	r, err := http.NewRequestWithContext(cmp.Or(a.ctx, context.Background()), http.MethodPost, a.url+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -279,6 +318,89 @@ func TestFails(t *testing.T) {
 				t.Errorf("got %q, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestCancel cancels the runs of programs, before and after each response.
+func TestCancel(t *testing.T) {
+	if !child.CanSignal {
+		t.Skip("programs cannot get signals")
+	}
+	for _, tt := range []struct {
+		how    string
+		cancel program.Cancel
+		want   []string
+	}{
+		{"loop", program.CancelSIGTERM, nil},
+		{"deaf loop", program.CancelSIGTERM, []string{"INV-26 [model call 1: comes in two parts before the second part of the answer 1: the run is canceled] 2/2"}},
+		{"deaf loop", program.CancelSIGINT, nil},
+		{"keep cancelable loop", program.CancelLine, nil},
+		{"keep loop", program.CancelLine, []string{"INV-26 [model call 1: comes in two parts before the second part of the answer 1: the run is canceled] 2/2"}},
+	} {
+		t.Run(fmt.Sprint(tt.how, tt.cancel), func(t *testing.T) {
+			cfg := config(script("weather", 0), tt.how)
+			cfg.Cancel, cfg.CancelTimeout = tt.cancel, 5*time.Second
+			if tt.want != nil && strings.HasPrefix(tt.want[0], "INV-26") {
+				cfg.CancelTimeout = 200 * time.Millisecond
+			}
+			e, err := program.New(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := explore.Exhaust(e.Program, explore.Bounds{Faults: 1, Repeat: 2})
+			if got := failures(r); !slices.Equal(got, tt.want) || !r.Complete {
+				t.Errorf("%s: got %q, want %q", r.Summary(), got, tt.want)
+			}
+			p := e.Program()
+			defer p.Close()
+			for _, point := range []string{"before the answer 1", "after the answer 1"} {
+				o, unused := explore.Replay(p, []explore.Choice{{At: point, Option: "the run is canceled"}})
+				if !strings.Contains(o.Text(), "the run is canceled (") || len(unused) > 0 {
+					t.Errorf("%s: unused %v:\n%s", point, unused, o.Text())
+				}
+			}
+		})
+	}
+}
+
+// TestCancelInResponse cancels a run within a response. The answer that the program waits for comes all the same, or does not come.
+func TestCancelInResponse(t *testing.T) {
+	cfg := config(script("weather", 0), "keep cancelable loop")
+	cfg.Cancel, cfg.CancelTimeout = program.CancelLine, 5*time.Second
+	e, err := program.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := e.Program()
+	defer p.Close()
+	list := []explore.Choice{{At: "model call 1", Option: wire.TwoParts}, {At: "before the second part of the answer 1", Option: "the run is canceled"}}
+	for _, tt := range []struct {
+		more []explore.Choice
+		want string
+	}{
+		{nil, "model call 1: comes in two parts\nthe run is canceled (the line cancel)\nthe run fails"},
+		{[]explore.Choice{{At: "after the cancel, the answer 1", Option: "comes all the same"}}, "the run is canceled (the line cancel)\nsecond part of model call 1\nthe run "},
+	} {
+		o, unused := explore.Replay(p, slices.Concat(list, tt.more))
+		if text := o.Text(); !strings.Contains(text, tt.want) || len(unused)+len(o.Violations) > 0 {
+			t.Errorf("unused %v, violations %v; want a run with %q:\n%s", unused, o.Violations, tt.want, text)
+		}
+	}
+}
+
+// TestCancelThenRequest: a request after the end of a run that was canceled is reported.
+func TestCancelThenRequest(t *testing.T) {
+	cfg := config(script("weather", 0), "keep cancelable restless loop")
+	cfg.Cancel, cfg.CancelTimeout, cfg.Settle = program.CancelLine, 5*time.Second, time.Second
+	e, err := program.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := e.Program()
+	defer p.Close()
+	o, _ := explore.Replay(p, []explore.Choice{{At: "before the answer 1", Option: "the run is canceled"}})
+	if len(o.Violations) != 1 || o.Violations[0].Invariant != "INV-16" {
+		t.Errorf("violations %v, want INV-16:\n%s", o.Violations, o.Text())
 	}
 }
 

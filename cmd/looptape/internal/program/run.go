@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/looptape/looptape/fake"
@@ -42,6 +43,9 @@ type run struct {
 	first    bool
 	secondOf map[string]int // sent, by the name of the response
 
+	canceled bool
+	end      context.CancelCauseFunc // of the context of the run
+
 	mu   sync.Mutex
 	over bool
 	open sync.WaitGroup // requests
@@ -55,8 +59,12 @@ func (p *process) Run(c *explore.Choices) explore.Outcome {
 	r := &run{process: p, c: c, changed: p.world.BeginAnswers(false), key: start, secondOf: map[string]int{}}
 	r.server = p.world.Begin()
 	p.current.Store(r)
-	ctx, cancel := p.clock.WithTimeout(p.ctx, p.Timeout, timeoutError(p.Timeout))
+	var ctx context.Context
+	ctx, r.end = context.WithCancelCause(p.ctx)
+	defer r.end(nil)
+	ctx, cancel := p.clock.WithTimeout(ctx, p.Timeout, timeoutError(p.Timeout))
 	defer cancel()
+	p.signals = make(chan syscall.Signal)
 	var end ending
 	ended := make(chan struct{})
 	go func() {
@@ -64,9 +72,23 @@ func (p *process) Run(c *explore.Choices) explore.Outcome {
 		end = p.execute(ctx)
 	}()
 	r.drive(ended)
-	left := len(p.world.Pending())
+	left := r.left()
 	r.finish()
 	return explore.Outcome{Digest: r.digest(&end), Violations: r.violations(&end, left), Text: func() string { return r.describe(&end) }}
+}
+
+// left returns the number of requests that are open although the run has ended. A program that was canceled has some time to end their
+// connections.
+func (r *run) left() (n int) {
+	if r.canceled && r.Keep {
+		_ = r.clock.Sleep(r.ctx, r.Settle)
+	}
+	for _, p := range r.world.Pending() {
+		if !r.canceled || !p.Ended {
+			n++
+		}
+	}
+	return n
 }
 
 // enter counts a request, unless the run is over.
@@ -86,6 +108,9 @@ func (r *run) drive(ended <-chan struct{}) {
 	for !r.wait(ended) {
 		pending := r.world.Pending()
 		r.text = append(r.text, r.server.Arrived()...)
+		if r.interrupt(before(pending[0]), pending[0].Name, pending, ended) {
+			return
+		}
 		names := make([]string, len(pending))
 		for i, p := range pending {
 			names[i] = p.Name
@@ -94,8 +119,54 @@ func (r *run) drive(ended <-chan struct{}) {
 		if len(pending) > 1 {
 			i = r.c.Order("next answer", strconv.Itoa(len(pending)), names)
 		}
-		r.deliver(pending[i])
+		p := pending[i]
+		r.deliver(p)
+		if !r.first && r.interrupt("after the answer", p.Name, slices.Delete(pending, i, i+1), ended) {
+			return
+		}
 	}
+}
+
+// before is the point before an answer.
+func before(p *fake.Pending) string {
+	if p.At != modelCall {
+		return "before the second part of the answer"
+	}
+	return "before the answer"
+}
+
+// interrupt cancels the run, if that is chosen, and waits for its end. Each answer that the program waits for comes all the same
+// or does not come. What the program does after the cancel is not a choice: it depends on real time.
+func (r *run) interrupt(at, name string, pending []*fake.Pending, ended <-chan struct{}) bool {
+	choose := r.c.Fault
+	if r.parts > 0 { // the fault is the response that comes in two parts
+		choose = r.c.Order
+	}
+	if r.Cancel == "" || choose(at, name, []string{"", "the run is canceled"}) == 0 {
+		return false
+	}
+	r.canceled = true
+	var late []*fake.Pending
+	for _, p := range pending {
+		if r.c.Order("after the cancel, the answer", p.Name, []string{"", "comes all the same"}) == 1 {
+			late = append(late, p)
+		}
+	}
+	r.text = append(r.text, fmt.Sprintf("the run is canceled (%s)", r.Cancel.describe()))
+	r.process.cancel(ended)
+	for _, p := range late {
+		r.text = append(r.text, p.At+" "+p.Name)
+		r.world.Deliver(p, 0, false)
+	}
+	ctx, cancel := r.clock.WithTimeout(context.Background(), r.CancelTimeout, nil)
+	defer cancel()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		r.end(canceledError{r.Cancel, r.CancelTimeout})
+		<-ended
+	}
+	return true
 }
 
 func (r *run) deliver(p *fake.Pending) {
@@ -263,6 +334,20 @@ func (r *run) violations(end *ending, left int) (list []check.Violation) {
 		list = append(list, check.Violation{Invariant: id, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
 	}
 	report := r.server.Report()
+	if r.canceled {
+		switch {
+		case end.unending:
+			add("INV-26", "%s", canceledError{r.Cancel, r.CancelTimeout})
+		case end.timeout:
+			add("INV-26", "%s", timeoutError(r.Timeout))
+		case r.Keep && left > 0:
+			add("INV-16", "the program wrote done after it was canceled, and requests are open: %d", left)
+		}
+		for i := range list {
+			list[i].Run = "program"
+		}
+		return list
+	}
 	r.Explorer.requests.Add(int64(len(r.server.Received()) + len(report.RejectedRequests) + len(report.UnmatchedRequests)))
 	switch {
 	case end.timeout:
@@ -287,6 +372,8 @@ func (r *run) violations(end *ending, left int) (list []check.Violation) {
 func (r *run) describe(end *ending) string {
 	text := append(slices.Clone(r.text), r.server.Arrived()...)
 	switch {
+	case end.unending:
+		text = append(text, canceledError{r.Cancel, r.CancelTimeout}.Error())
 	case end.timeout:
 		text = append(text, timeoutError(r.Timeout).Error())
 	case end.failed != "":
@@ -311,6 +398,10 @@ func (r *run) digest(end *ending) uint64 {
 		if !strings.HasPrefix(s, "request ") {
 			_, _ = fmt.Fprintln(h, s) // a hash takes all
 		}
+	}
+	if r.canceled { // what a program does after a cancel depends on real time
+		_, _ = fmt.Fprintln(h, end.unending, end.timeout)
+		return binary.BigEndian.Uint64(h.Sum(nil))
 	}
 	var shapes []string
 	for _, req := range r.server.Received() {

@@ -16,6 +16,7 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/program"
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/internal/child"
 	"github.com/looptape/looptape/loop/explore"
 )
 
@@ -24,6 +25,8 @@ type programFlags struct {
 	args                   []string // the program; empty means the loop of looptape
 	keep, allowUnused      bool
 	timeout, stall, settle time.Duration
+	cancel                 string
+	cancelTimeout          time.Duration
 	repeat                 int
 	status                 string
 	suppress               []string
@@ -31,7 +34,7 @@ type programFlags struct {
 
 // names of the flags that have an effect only with a program, and of those that have none.
 var (
-	forProgram     = []string{"keep", "timeout", "stall", "settle", "repeat", "expect-status", "suppress", "allow-unused"}
+	forProgram     = []string{"keep", "timeout", "cancel", "cancel-timeout", "stall", "settle", "repeat", "expect-status", "suppress", "allow-unused"}
 	withoutProgram = []string{"preemptions", "write"}
 )
 
@@ -39,6 +42,8 @@ func (p *programFlags) add(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&p.keep, "keep", false, "program: start it once; it reads a line \"run N\" for each run and writes \"done\" or \"done STATUS\"")
 	f.DurationVar(&p.timeout, "timeout", 10*time.Second, "program: end a run after this `time`, and report it")
+	f.StringVar(&p.cancel, "cancel", "", "program: `how` runs are canceled: term, int or none; with --keep, line or none (default: term; with --keep and on Windows none)")
+	f.DurationVar(&p.cancelTimeout, "cancel-timeout", 2*time.Second, "program: report a canceled run that does not end within this `time`")
 	f.DurationVar(&p.stall, "stall", 100*time.Millisecond, "program: end the connection of a response that stalls after this `time`")
 	f.DurationVar(&p.settle, "settle", 10*time.Millisecond, "program: wait this `time` for other requests, if it can have several open ones")
 	f.IntVar(&p.repeat, "repeat", 5, "program: repeat a failure `n` times with its choices")
@@ -64,14 +69,38 @@ func (p *programFlags) validate(x *explorer, changed func(string) bool, scenario
 		return cli.UsageError(x.c, "missing program after --")
 	case len(p.args) > 0 && scenarios != 1:
 		return cli.UsageError(x.c, "takes one scenario with a program, got %d", scenarios)
-	case p.timeout <= 0 || p.stall < 0 || p.settle < 0:
-		return cli.UsageError(x.c, "--timeout, --stall and --settle: want a time such as 10s")
+	case p.timeout <= 0 || p.cancelTimeout <= 0 || p.stall < 0 || p.settle < 0:
+		return cli.UsageError(x.c, "--timeout, --cancel-timeout, --stall and --settle: want a time such as 10s")
+	case !slices.Contains(p.cancels(), p.cancel):
+		return cli.UsageError(x.c, "--cancel %q: want %s", p.cancel, strings.Join(p.cancels()[1:], ", "))
 	case p.repeat < 1:
 		return cli.UsageError(x.c, "--repeat %d: want a number from 1", p.repeat)
 	case err != nil && p.status != program.AnyStatus:
 		return cli.UsageError(x.c, "--expect-status %q: want an exit status from 0 to 255, or %s", p.status, program.AnyStatus)
 	}
 	return nil
+}
+
+// cancels are the values of --cancel.
+func (p *programFlags) cancels() []string {
+	switch {
+	case p.keep:
+		return []string{"", string(program.CancelLine), "none"}
+	case child.CanSignal:
+		return []string{"", string(program.CancelSIGTERM), string(program.CancelSIGINT), "none"}
+	}
+	return []string{"", "none"}
+}
+
+// canceled returns how runs are canceled.
+func (p *programFlags) canceled() program.Cancel {
+	switch {
+	case p.cancel == "none" || p.cancel == "" && (p.keep || !child.CanSignal):
+		return ""
+	case p.cancel == "":
+		return program.CancelSIGTERM
+	}
+	return program.Cancel(p.cancel)
 }
 
 // startProgram returns a function that makes programs for package explore, and one that returns why runs could not be made.
@@ -86,6 +115,7 @@ func (x *explorer) startProgram(ctx context.Context, name string, script *fake.S
 	info := wire.New(cfg)
 	e, err := program.New(ctx, program.Config{
 		Wire: cfg, Args: x.program.args, Keep: x.program.keep, Status: x.program.status,
+		Cancel: x.program.canceled(), CancelTimeout: x.program.cancelTimeout,
 		Timeout: x.program.timeout, Stall: x.program.stall, Settle: x.program.settle,
 		Env: func(url string) []string {
 			return cli.LocalEnv(x.w, slices.Concat(x.w.Environ(), cli.AnyKeys(x.w.Environ()), info.Info(url).Env("", cli.AnyKey)))
@@ -109,10 +139,13 @@ func (p *programFlags) command(file string) string {
 	if p.keep {
 		words = append(words, "--keep")
 	}
+	if p.cancel != "" {
+		words = append(words, "--cancel", p.cancel)
+	}
 	for _, f := range []struct {
 		name          string
 		value, normal time.Duration
-	}{{"--timeout", p.timeout, 10 * time.Second}, {"--stall", p.stall, 100 * time.Millisecond}, {"--settle", p.settle, 10 * time.Millisecond}} {
+	}{{"--timeout", p.timeout, 10 * time.Second}, {"--cancel-timeout", p.cancelTimeout, 2 * time.Second}, {"--stall", p.stall, 100 * time.Millisecond}, {"--settle", p.settle, 10 * time.Millisecond}} {
 		if f.value != f.normal {
 			words = append(words, f.name, f.value.String())
 		}
