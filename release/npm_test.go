@@ -228,22 +228,21 @@ func (n *npm) must(t *testing.T, dir, name string, args ...string) (printed stri
 	return printed
 }
 
-// project returns a folder with the packages and the files of testdata/npm. A folder above has the SDKs.
-func (n *npm) project(t *testing.T) string {
+// folder returns an empty folder. A folder above has the SDKs.
+func (n *npm) folder(t *testing.T) string {
 	t.Helper()
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "project")
-	if err := os.Symlink(n.modules, filepath.Join(parent, "node_modules")); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Symlink(n.modules, filepath.Join(parent, "node_modules"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "npm"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"private": true}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	n.must(t, dir, "npm", append([]string{"install"}, n.tarballs...)...)
 	return dir
+}
+
+// install installs the packages into a folder.
+func (n *npm) install(t *testing.T, dir string) {
+	t.Helper()
+	n.must(t, dir, "npm", append([]string{"install", "--prefix", ".", "--save-dev"}, n.tarballs...)...) // not into the folder above
 }
 
 func TestNPM(t *testing.T) {
@@ -251,7 +250,12 @@ func TestNPM(t *testing.T) {
 	t.Run("demo", n.demo)
 	t.Run("missing binary", n.missing)
 	t.Run("page", n.page)
-	dir := n.project(t)
+	t.Run("init", n.init)
+	dir := n.folder(t)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "npm"))); err != nil {
+		t.Fatal(err)
+	}
+	n.install(t, dir)
 	t.Run("module", func(t *testing.T) { t.Log(n.must(t, dir, "node", "--test", "--test-reporter=dot", "module.test.mjs")) })
 	t.Run("SDKs", func(t *testing.T) { t.Log(n.must(t, dir, "node", "--test", "--test-reporter=dot", "sdks.test.mjs")) })
 	t.Run("types", func(t *testing.T) {
@@ -268,7 +272,7 @@ func TestNPM(t *testing.T) {
 func (n *npm) demo(t *testing.T) {
 	dir := t.TempDir()
 	n.used = 0
-	n.must(t, dir, "npm", append([]string{"install"}, n.tarballs...)...)
+	n.install(t, dir)
 	printed := n.must(t, dir, "npx", "looptape", "demo")
 	t.Logf("from the packages to the end of the demo: %v of a processor", n.used)
 	if n.used > maxDemo {
@@ -288,11 +292,7 @@ func (n *npm) page(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := t.TempDir()
-	dir := filepath.Join(parent, "agent")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.Symlink(n.modules, filepath.Join(parent, "node_modules"))); err != nil {
-		t.Fatal(err)
-	}
+	dir := n.folder(t)
 	n.used = 0
 	written, ran := map[string]string{}, ""
 	for _, m := range blocks.FindAllStringSubmatch(string(page), -1) {
@@ -342,7 +342,8 @@ func (n *npm) page(t *testing.T) {
 func (n *npm) step(t *testing.T, dir, command string) (printed string) {
 	switch {
 	case strings.HasPrefix(command, "npm install "):
-		return n.must(t, dir, "npm", append([]string{"install", "--prefix", ".", "--save-dev"}, n.tarballs...)...) // not into the folder above
+		n.install(t, dir)
+		return ""
 	case strings.HasPrefix(command, "RECORD="): // from a scripted provider
 		return n.must(t, dir, "npx", "looptape", "serve", "weather.yaml", "--", "sh", "-c", command)
 	case command == "npx vitest run":
@@ -353,6 +354,16 @@ func (n *npm) step(t *testing.T, dir, command string) (printed string) {
 		return printed
 	}
 	return n.must(t, dir, "sh", "-c", command)
+}
+
+// init runs the tests that looptape init writes.
+func (n *npm) init(t *testing.T) {
+	dir := n.folder(t)
+	n.install(t, dir) // it writes package.json
+	n.must(t, dir, "npx", "looptape", "init", "--yes")
+	if printed := n.must(t, dir, "npx", "vitest", "run", "looptape-tests"); !strings.Contains(printed, "Tests  2 passed") {
+		t.Errorf("the tests printed %s", printed)
+	}
 }
 
 // edit returns the lines that begin with - and with +.
