@@ -17,7 +17,7 @@ const sumsName = "SHA256SUMS"
 
 // packages returns the files of a release, without SHA256SUMS.
 func (b *Build) packages() (files []file, err error) {
-	for _, pack := range []func(*Build) ([]file, error){archives, npmPackages} {
+	for _, pack := range []func(*Build) ([]file, error){archives, npmPackages, wheels} {
 		packed, err := pack(b)
 		if err != nil {
 			return nil, err

@@ -28,6 +28,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Type,
 
 __all__ = ["LooptapeError", "Server", "assert_check", "binary", "check", "record", "replay", "serve"]
 
+__tracebackhide__ = True  # pytest shows the line of the test
+
 _Path = Union[str, "os.PathLike[str]"]
 _Strings = Union[str, Iterable[str]]
 
@@ -54,7 +56,8 @@ class LooptapeError(Exception):
             return
         while error.__cause__ or not error.__suppress_context__ and error.__context__:  # before Python 3.11
             error = error.__cause__ or error.__context__  # type: ignore[assignment]
-        self.__context__, error.__context__, error.__suppress_context__ = None, self, False
+        self.__context__ = self.__traceback__ = None  # no cycle, and no lines of this module
+        error.__context__, error.__suppress_context__ = self, False
 
 
 class Server:
@@ -80,11 +83,11 @@ class Server:
             group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
         with _forking:
             try:
-                self._process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, **group
+                self._process = subprocess.Popen(  # without buffers, which have locks that a fork copies
+                    command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, **group
                 )
             except OSError as error:
-                raise LooptapeError(f"{command[0]}: {error.strerror}: is it the command for this platform?") from error
+                raise _not_started(command, error) from error
             _running.add(self)
         limit = threading.Timer(self._limit, self._process.kill)
         limit.start()
@@ -114,6 +117,9 @@ class Server:
         with self._closing:
             if self._process.returncode is not None:
                 return self.report
+            with _forking:
+                self._process.stdin.close()  # type: ignore[union-attr]
+                self._process.stdin = None
             try:
                 out, _ = self._process.communicate(timeout=self._limit)
             except subprocess.TimeoutExpired:
@@ -145,7 +151,7 @@ class Server:
             failed.add_to(error)
 
 
-# A process that is forked while a server starts must not keep the pipe whose end stops the server.
+# A forked process must not keep the pipe whose end stops a server, also not if the server is just starting or ending.
 _running: weakref.WeakSet[Server] = weakref.WeakSet()
 _forking = threading.Lock()
 
@@ -272,7 +278,15 @@ def _checking(paths: Union[_Path, Iterable[_Path]], strict: bool, allow_empty: b
 
 
 def _run(arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([binary(), *arguments], stdin=subprocess.DEVNULL, capture_output=True)
+    command = [binary(), *arguments]
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    except OSError as error:
+        raise _not_started(command, error) from error
+
+
+def _not_started(command: Sequence[str], error: OSError) -> LooptapeError:
+    return LooptapeError(f"{command[0]}: {error.strerror}: is it the command for this platform?")
 
 
 def _failed(arguments: Sequence[str], status: int, text: str, report: Optional[Dict[str, Any]]) -> LooptapeError:

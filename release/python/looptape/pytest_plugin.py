@@ -8,6 +8,8 @@ import pytest
 
 import looptape
 
+__tracebackhide__ = True
+
 _servers = pytest.StashKey[List[looptape.Server]]()
 
 

@@ -1,0 +1,381 @@
+"""Tests of the module without its fixtures."""
+
+import asyncio
+import importlib.util
+import inspect
+import json
+import multiprocessing
+import os
+import pickle
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import urllib.error
+import urllib.parse
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import agents
+import looptape
+from looptape import LooptapeError, assert_check, check, record, replay, serve
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
+CLIENTS = {"urllib.request": agents.post_urllib, "requests": agents.post_requests, "httpx": agents.post_httpx}
+
+
+def client(name):
+    """Return the function of a client that is installed. LOOPTAPE_PYTEST makes all mandatory."""
+    if not importlib.util.find_spec(name):
+        assert not os.environ.get("LOOPTAPE_PYTEST"), f"{name} is not installed: run .ci/tools pytest"
+        pytest.skip(f"{name} is not installed")
+    return CLIENTS[name]
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_right_agent(weather, name):
+    post = client(name)
+    with serve(weather) as fake:
+        assert set(fake.base_urls) == {"openai", "anthropic", "gemini"}
+        assert fake.env["OPENAI_BASE_URL"] == fake.base_urls["openai"]
+        assert fake.base_urls["openai"].startswith(fake.url)
+        assert agents.run(fake.base_urls["openai"], post=post) == "It rains in both."
+    assert fake.report["requests"] == 2
+    assert fake.report["violations"] == []
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_broken_agent(weather, name):
+    post = client(name)
+    fake = serve(weather)
+    with pytest.raises(Exception, match="400"):
+        agents.run(fake.base_urls["openai"], omit=1, post=post)
+    with pytest.raises(LooptapeError) as caught:
+        fake.close()
+    error = caught.value
+    assert error.status == 1
+    assert error.report is fake.report
+    assert [v["invariant"] for v in error.report["violations"]] == ["INV-01"]
+    for part in ["looptape serve '", "Züri.yaml': exit status 1", "INV-01", "LIKELY CAUSE", "Append one result", "was never requested", "2 requests served"]:
+        assert part in str(error)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.status, again.report) == (str(error), 1, error.report)
+
+
+def test_error_of_body_is_kept(weather):
+    """The report is added to the exception of the body."""
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        with serve(weather) as fake:
+            agents.run(fake.base_urls["openai"], omit=1)
+    text = "".join(traceback.format_exception(type(caught.value), caught.value, None))
+    assert text.count("INV-01     pairing") == 1
+    assert "HTTP Error 400" in text
+
+
+@pytest.mark.parametrize("cause", ["raise ValueError('body')", "raise ValueError('body') from None", "raise ValueError('body') from OSError('cause')"])
+def test_error_before_python_3_11(weather, cause):
+    """Without notes, the report is the first exception of the chain."""
+    error = LooptapeError("the report")
+
+    class Old(ValueError):
+        add_note = property()
+
+    try:
+        try:
+            {}["key"]
+        except KeyError:
+            exec(cause.replace("ValueError", "Old"), {"Old": Old})
+    except Old as body:
+        error.add_to(body)
+        text = "".join(traceback.format_exception(type(body), body, None))
+    assert text.count("the report") == 1
+    assert text.rstrip().endswith("body")
+    assert text.index("the report") < text.index("body")
+
+
+def test_scenario_with_error(weather):
+    weather.write_text(agents.WEATHER.replace("name: weather, arguments: {city: Rome}", "nme: weather"), encoding="utf-8")
+    with pytest.raises(LooptapeError, match=r'Züri\.yaml:6:\d+: unknown key in a call "nme"') as caught:
+        serve(weather)
+    assert (caught.value.status, caught.value.report) == (2, None)
+
+
+def test_no_request(weather):
+    with pytest.raises(LooptapeError, match="No request came"):
+        with serve(weather):
+            pass
+
+
+def test_close_twice(weather):
+    with pytest.raises(LooptapeError, match="No request came"):
+        with serve(weather) as fake:
+            fake.close()
+    assert fake.close() is fake.report
+    assert fake.report["requests"] == 0
+
+
+def test_options(weather):
+    with serve(weather, quirk=["QO-01", "QO-22"], suppress={"INV-07": "the step limit"}, allow_unused=True, key="my-key", model="gpt-5", timeout=60, max_requests=10, max_body=1, allow_origin="*", no_token=True, addr="127.0.0.1:0") as fake:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", fake.url)
+        assert fake.env["OPENAI_API_KEY"] == "my-key"
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            agents.run(fake.base_urls["openai"])
+        with pytest.raises(LooptapeError, match="any-key|API key"):
+            fake.close()
+    with pytest.raises(LooptapeError, match="max-requests"):
+        with serve(weather, max_requests=1) as fake, pytest.raises(OSError):
+            agents.run(fake.base_urls["openai"])
+    with pytest.raises(LooptapeError, match="--quirk") as caught:
+        serve(weather, quirk="QX-99")
+    assert caught.value.status == 2
+
+
+@pytest.mark.parametrize("start, others", [(serve, {"format", "until-eof", "help", "report", "expect-status"}), (replay, {"format", "until-eof", "help"}), (record, {"format", "until-eof", "help", "output"})])
+def test_flags_of_the_command(start, others):
+    """Each flag of the command is an argument, except those that the module sets or that a program needs."""
+    text = subprocess.run([looptape.binary(), start.__name__, "--help"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    flags = set(re.findall(r"^ +(?:-\w, )?--([\w-]+)", text.partition("\nFlags:\n")[2], re.M))
+    arguments = {p.name.replace("_", "-") for p in inspect.signature(start).parameters.values() if p.kind == p.KEYWORD_ONLY}
+    assert arguments == flags - others
+
+
+def test_record_and_replay(weather, tmp_path):
+    tape = tmp_path / "Aufnahme 1.tape"
+    with serve(weather) as fake:
+        with record(tape, upstream={"openai": fake.base_urls["openai"]}) as proxy:
+            assert "OPENAI_API_KEY" not in proxy.env
+            agents.run(proxy.env["OPENAI_BASE_URL"])
+    assert proxy.report["ok"]
+    used = tmp_path / "used.json"
+    with replay(tape, report=used) as recorded:
+        assert agents.run(recorded.base_urls["openai"]) == "It rains in both."
+    assert recorded.report["ok"]
+    assert used.exists()
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        with replay(tape) as recorded:
+            agents.run(recorded.base_urls["openai"], prompt="Does it rain?")
+    notes = caught.value.__notes__[0] if sys.version_info >= (3, 11) else str(caught.value.__context__)
+    assert 'recorded "How is the weather in Bern and in Rome?"' in notes
+    assert 'now      "Does it rain?"' in notes
+    with pytest.raises(LooptapeError, match="not used"):
+        with replay(tape):
+            pass
+    with replay(tape, allow_unused=True, delay_factor=0.5):
+        pass
+    with pytest.raises(LooptapeError, match="no such file|cannot find"):
+        replay(tmp_path / "missing.tape")
+
+
+def test_path_that_begins_with_a_dash(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("-w.yaml").write_text(agents.WEATHER, encoding="utf-8")
+    with serve("-w.yaml") as fake:
+        agents.run(fake.base_urls["openai"])
+    with pytest.raises(LooptapeError, match=r"\./-"):
+        assert_check("-")  # not the standard input
+
+
+def test_check(tmp_path):
+    call = {"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": {"name": "w", "arguments": "{}"}}]}
+    good, bad = tmp_path / "good run.json", tmp_path / "bad.json"
+    good.write_text(json.dumps([{"role": "user", "content": "x"}, call, {"role": "tool", "tool_call_id": "a", "content": "r"}, {"role": "assistant", "content": "y"}]))
+    bad.write_text(json.dumps([{"role": "user", "content": "x"}, call, {"role": "user", "content": "y"}]))
+    assert check(good)["violations"] == []
+    assert_check(str(good))
+    report = check([good, bad])
+    assert (report["runs"], report["counts"]) == (2, {"INV-01": 1})
+    with pytest.raises(LooptapeError) as caught:
+        assert_check([good, bad])
+    assert caught.value.report == report
+    assert "LIKELY CAUSE" in str(caught.value)
+    assert check(tmp_path / "missing.json")["unreadable"][0]["file"].endswith("missing.json")
+    with pytest.raises(LooptapeError, match="missing.json"):
+        assert_check(tmp_path / "missing.json", strict=True)
+    with pytest.raises(LooptapeError, match="exit status 2"):
+        check([])
+
+
+def test_threads(weather):
+    """Servers of many threads do not share anything, and one close of many reports."""
+
+    def one(omit):
+        try:
+            with serve(weather) as fake:
+                agents.run(fake.base_urls["openai"], omit=omit)
+        except urllib.error.HTTPError:
+            return "INV-01"
+        return fake.report["requests"]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(one, [0, 1] * 8)) == [2, "INV-01"] * 8
+        fake = serve(weather)
+        closes = [pool.submit(fake.close) for _ in range(8)]
+        assert sum(isinstance(c.exception(), LooptapeError) for c in closes) == 1
+
+
+def test_async(weather):
+    async def main():
+        with serve(weather) as fake:
+            loop = asyncio.get_running_loop()
+            return await asyncio.gather(*(loop.run_in_executor(None, agents.run, fake.base_urls["openai"]) for _ in range(1)))
+
+    assert asyncio.run(main()) == ["It rains in both."]
+
+
+def in_child(fake, queue):
+    """Run an agent in a forked process, which cannot close the server."""
+    answer = agents.run(fake.base_urls["openai"])
+    queue.put((answer, fake.close()))
+
+
+@posix
+def test_multiprocessing(weather):
+    context = multiprocessing.get_context("fork")
+    with serve(weather) as fake:
+        queue = context.SimpleQueue()
+        child = context.Process(target=in_child, args=(fake, queue))
+        child.start()
+        assert queue.get() == ("It rains in both.", None)
+        child.join()
+    assert fake.report["requests"] == 2
+
+
+@posix
+def test_fork_does_not_keep_the_server(weather):
+    """A forked process that lives longer has no pipe to a server, also not to one that was just starting."""
+    children, stop = [], threading.Event()
+    held, hold = os.pipe()
+
+    def fork():
+        while not stop.is_set():
+            pid = os.fork()
+            if pid == 0:
+                os.close(hold)
+                os.read(held, 1)  # until the parent closes the pipe
+                os._exit(0)
+            children.append(pid)
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=fork)
+    thread.start()
+    try:
+        for _ in range(5):
+            begin = time.monotonic()
+            with serve(weather) as fake:
+                agents.run(fake.base_urls["openai"])
+            assert time.monotonic() - begin < fake._limit / 2
+    finally:
+        stop.set()
+        thread.join()
+        os.close(hold)
+        os.close(held)
+        for pid in children:
+            os.waitpid(pid, 0)
+    assert len(children) > 5
+
+
+@posix
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_server_ends_with_the_process(weather, number):
+    program = "import looptape, sys, time; fake = looptape.serve(sys.argv[1]); print(fake.url, flush=True); time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", program, str(weather)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    url = urllib.parse.urlsplit(process.stdout.readline().decode())
+    with socket.create_connection((url.hostname, url.port)) as connection:
+        connection.settimeout(8)  # less than the 10 s after which the server itself closes it
+        process.send_signal(number)
+        try:
+            assert connection.recv(1) == b""
+        except ConnectionResetError:
+            pass
+    process.communicate()
+
+
+def reject(url, times):
+    """Send requests without the results of 20 calls. The server lists their ids each time."""
+    for i in range(times):
+        calls = [{"id": f"call_{i}_{j}", "type": "function", "function": {"name": "weather", "arguments": "{}"}} for j in range(20)]
+        with pytest.raises(OSError):
+            agents.post_urllib(url + "/chat/completions", {"model": "gpt-5", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": calls}, {"role": "user", "content": "go"}]})
+
+
+@pytest.mark.parametrize("limit", [None, 200])
+def test_large_report(weather, limit):
+    """The report and the text are larger than a pipe, also if the command ends by itself."""
+    fake = serve(weather, max_requests=limit)
+    reject(fake.base_urls["openai"], limit or 200)
+    with pytest.raises(LooptapeError) as caught:
+        fake.close()
+    assert len(json.dumps(caught.value.report)) > 1 << 16
+    assert len(caught.value.report["rejected_requests"]) == 200
+
+
+def stub(tmp_path, monkeypatch, text):
+    path = tmp_path / "stub"
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    monkeypatch.setenv("LOOPTAPE_BINARY", str(path))
+    return path
+
+
+@posix
+def test_other_binary(weather, tmp_path, monkeypatch):
+    path = stub(tmp_path, monkeypatch, "echo hello; cat >/dev/null")
+    with pytest.raises(LooptapeError, match="unexpected output instead of the address: b'hello"):
+        serve(weather)
+    path.write_text("#!/bin/sh\necho '{}'\n")
+    with pytest.raises(LooptapeError, match="unexpected output instead of the address"):
+        serve(weather)
+    path.write_text("#!/bin/sh\nkill -9 $$\n")
+    with pytest.raises(LooptapeError, match="exit status -9"):
+        serve(weather)
+    path.write_text("neither a script nor a program")
+    with pytest.raises(LooptapeError, match="stub"):
+        serve(weather)
+    with pytest.raises(LooptapeError, match="stub"):
+        check(weather)
+    path.chmod(0o644)
+    with pytest.raises(LooptapeError, match="stub: command not found: install"):
+        serve(weather)
+
+
+@posix
+def test_binary_that_hangs(weather, tmp_path, monkeypatch):
+    monkeypatch.setattr(looptape.Server, "_limit", 0.2)
+    stub(tmp_path, monkeypatch, "exec tail -f /dev/null")
+    with pytest.raises(LooptapeError, match="exit status -9"):
+        serve(weather)
+    stub(tmp_path, monkeypatch, """echo '{"url": "", "base_urls": {}, "env": {}}'; exec tail -f /dev/null""")
+    with pytest.raises(LooptapeError, match="exit status -9"):
+        serve(weather).close()
+
+
+def test_module_in_a_zip(tmp_path, monkeypatch):
+    """A binary in a zip cannot run."""
+    monkeypatch.delenv("LOOPTAPE_BINARY", raising=False)
+    archive = tmp_path / "looptape.zip"
+    with zipfile.ZipFile(archive, "w") as z:
+        z.write(looptape.__file__, "looptape/__init__.py")
+    done = subprocess.run([sys.executable, "-c", "import looptape; looptape.serve('x.yaml')"], env={**os.environ, "PYTHONPATH": str(archive)}, stderr=subprocess.PIPE)
+    assert b"command not found: install the wheel of looptape" in done.stderr
+
+
+@pytest.mark.parametrize("command", [[sys.executable, "-m", "looptape"], [str(Path(sys.executable).with_name("looptape"))]])
+def test_command(command, weather, tmp_path):
+    def run(*arguments, **options):
+        return subprocess.run([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    done = run("serve", str(weather), "--", sys.executable, "-c", "import sys; print(sys.argv)", "a b", "ü")
+    assert done.returncode == 1
+    assert "['-c', 'a b', 'ü']".encode() in done.stdout
+    assert run("demo").returncode == 0
+    assert run("no-such-command").returncode == 2
+    done = run("demo", env={**os.environ, "LOOPTAPE_BINARY": str(tmp_path / "missing")})
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("looptape: ")
