@@ -5,20 +5,31 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 reports=$(mktemp -d "${RUNNER_TEMP:-/tmp}/looptape-reports.XXXXXX")
-cd -- "$INPUT_FOLDER" || fail "working-directory \"$INPUT_FOLDER\": no such folder"
+# prefix is that of names in annotations, which are relative to the repository.
+prefix=
+case $INPUT_FOLDER in
+. | ./) ;;
+/*)
+    cd -- "$INPUT_FOLDER" 2>/dev/null || fail "working-directory \"$INPUT_FOLDER\": no such folder"
+    ;;
+*)
+    cd -- "./$INPUT_FOLDER" 2>/dev/null || fail "working-directory \"$INPUT_FOLDER\": no such folder"
+    prefix=${INPUT_FOLDER#./}
+    prefix=$(escape_property "${prefix%/}")/
+    ;;
+esac
 strict=()
 ! is_true "$INPUT_STRICT" strict || strict=(--strict)
 write_summary=false
 ! is_true "$INPUT_SUMMARY" summary || write_summary=true
 
-IFS= # no word is split
 result=passed
 checked=0
 rows=
 
 # expand PATTERNS INPUT sets files to the files that match: one pattern per line. A pattern without a match fails.
 expand() {
-    local pattern name before
+    local pattern name before IFS= # no word is split
     files=()
     while read -r pattern || [[ -n $pattern ]]; do
         pattern=${pattern%$'\r'}
@@ -50,12 +61,23 @@ add() {
 # escape_xml prints standard input as text of XML.
 escape_xml() { tr -c '\11\12\40-\176' '?' | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g' -e 's/"/\&quot;/g'; }
 
+# print_annotations FILE prints annotations of files in the working directory.
+print_annotations() {
+    local line
+    while IFS= read -r line; do
+        case $line in
+        '::'[a-z]*' file='*) line="${line%% file=*} file=$prefix${line#* file=}" ;;
+        esac
+        printf '%s\n' "$line"
+    done <"$1"
+}
+
 # part NAME COMMAND… runs a command of looptape with the files.
 part() {
     local name=$1 status=0 word=passed
     shift
     looptape "$@" --format github --junit "$reports/$name.xml" --markdown "$reports/$name.md" "${files[@]}" 2>"$reports/$name.txt" >"$reports/$name.annotations" || status=$?
-    cat "$reports/$name.annotations"
+    print_annotations "$reports/$name.annotations"
     cat "$reports/$name.txt" >&2
     if ((status != 0)); then
         result=failed

@@ -28,7 +28,7 @@ marker="<!-- looptape: $INPUT_COMMENT_KEY -->"
 # api METHOD URL sends body.json, if it is not a GET, and sets status. The response is in response.json. The token is
 # neither an argument of a program nor part of a message, and follows no redirect.
 api() {
-    local arguments=(--silent --show-error --proto '=https,http' --max-time 60 --request "$1" --output "$work/response.json" --write-out '%{http_code}'
+    local arguments=(--silent --show-error --globoff --proto '=https,http' --max-time 60 --request "$1" --output "$work/response.json" --write-out '%{http_code}'
         --header 'Accept: application/vnd.github+json' --header 'X-GitHub-Api-Version: 2022-11-28' --url "$2")
     [[ $1 == GET ]] || arguments+=(--header 'Content-Type: application/json' --data-binary "@$work/body.json")
     status=$(printf 'header = "Authorization: Bearer %s"\n' "$INPUT_TOKEN" | curl --config - "${arguments[@]}" 2>/dev/null) || status="none (the server cannot be reached)"

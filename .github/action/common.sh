@@ -10,6 +10,16 @@ annotate() {
     printf '::%s title=looptape::%s\n' "$1" "${text//$'\n'/%0A}"
 }
 
+# escape_property TEXT prints it as a property of an annotation.
+escape_property() {
+    local text=$1
+    text=${text//\%/%25}
+    text=${text//$'\r'/%0D}
+    text=${text//$'\n'/%0A}
+    text=${text//:/%3A}
+    printf '%s' "${text//,/%2C}"
+}
+
 fail() {
     annotate error "$1"
     exit 1

@@ -11,7 +11,7 @@ download=$(mktemp -d "${RUNNER_TEMP:-/tmp}/looptape.XXXXXX")
 fetch() {
     local protocols='=https'
     [[ $1 == https://* ]] || protocols='=http'
-    curl --silent --show-error --fail --location --proto "$protocols" --proto-redir "$protocols" --max-filesize 209715200 \
+    curl --silent --show-error --fail --location --globoff --proto "$protocols" --proto-redir "$protocols" --max-filesize 209715200 \
         --connect-timeout 20 --max-time 600 --retry "${LOOPTAPE_RETRIES:-3}" --output "$2" --url "$1" 2>"$download/error" ||
         fail "cannot download $1: $(tail -n 1 "$download/error")"
 }
@@ -24,9 +24,8 @@ checksum() {
     fi | cut -d ' ' -f 1
 }
 
-# platform prints the words of Go for this machine.
-platform() {
-    local os arch
+# need_platform sets os and arch to the words of Go for this machine.
+need_platform() {
     case ${RUNNER_OS:-} in
     Linux) os=linux ;;
     macOS) os=darwin ;;
@@ -38,7 +37,6 @@ platform() {
     ARM64) arch=arm64 ;;
     *) fail "there is no release for the architecture \"${RUNNER_ARCH:-}\": set url and sha256" ;;
     esac
-    printf '%s_%s' "$os" "$arch"
 }
 
 url=$INPUT_URL
@@ -51,9 +49,10 @@ else
     version=$INPUT_VERSION
     [[ -n $version ]] || version=$INPUT_REF
     [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[a-z]+\.[0-9]+)?$ ]] || fail "version \"$version\": set the input version to a release, such as v1.2.3"
-    name=looptape_${version#v}_$(platform)
-    case $name in
-    *_windows_*) name+=.zip ;;
+    need_platform
+    name=looptape_${version#v}_${os}_$arch
+    case $os in
+    windows) name+=.zip ;;
     *) name+=.tar.gz ;;
     esac
     releases=${LOOPTAPE_RELEASES:-$releases}

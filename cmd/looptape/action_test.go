@@ -469,6 +469,20 @@ func TestActionInstall(t *testing.T) {
 			}
 		})
 	}
+	t.Run("platforms", func(t *testing.T) {
+		for _, c := range [][3]string{
+			{"Linux", "ARM64", "linux_arm64.tar.gz"}, {"macOS", "X64", "darwin_amd64.tar.gz"}, {"macOS", "ARM64", "darwin_arm64.tar.gz"},
+			{"Windows", "X64", "windows_amd64.zip"}, {"Windows", "ARM64", "windows_arm64.zip"}, {"Linux", "X86", ""}, {"Solaris", "X64", ""},
+		} {
+			r := newRunner(t, map[string]string{"version": "v1.2.3-rc.1", "sha256": sum})
+			r.environ["LOOPTAPE_RELEASES"], r.environ["RUNNER_OS"], r.environ["RUNNER_ARCH"] = url, c[0], c[1]
+			want := "cannot download " + url + "/v1.2.3-rc.1/looptape_1.2.3-rc.1_" + c[2]
+			if c[2] == "" {
+				want = "there is no release for the "
+			}
+			r.run().want("install", want)
+		}
+	})
 	t.Run("paths and links in archive", func(t *testing.T) {
 		r := newRunner(t, map[string]string{"url": url + "/escape.tar.gz", "sha256": strings.ToUpper(escapeSum), "comment": "false", "check": "runs.jsonl"})
 		r.write("runs.jsonl", `{"messages":[{"role":"user","content":"Hi."},{"role":"assistant","content":"Hello."}]}`)
@@ -537,8 +551,9 @@ func TestActionFails(t *testing.T) {
 			words: []string{"::error title=looptape check::INV-01: "}, summary: []string{"| run | 1 | passed |", "| check | 1 | failed, exit status 1 |"}, reports: []string{"check", "run"},
 		},
 		"working directory": {
-			files: map[string]string{"-sub/1.jsonl": bad}, with: map[string]string{"check": "*.jsonl", "working-directory": "-sub"},
-			words: []string{"::error title=looptape check::INV-01: "}, reports: []string{"check"},
+			files: map[string]string{"-s:u,b%/1.jsonl": bad + "\n{"}, with: map[string]string{"check": "*.jsonl", "working-directory": "-s:u,b%/"},
+			words:   []string{"::error title=looptape check::INV-01: ", "::error file=-s%3Au%2Cb%25/1.jsonl,line=2,title=looptape check::unreadable: 1.jsonl:2: the file ends within a value\n"},
+			reports: []string{"check"},
 		},
 	} {
 		t.Run(test, func(t *testing.T) {
