@@ -607,6 +607,7 @@ func (c *comments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.t.Errorf("authorization %q", got)
 	}
 	if status := c.status[r.Method]; status != 0 {
+		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(status)
 		_, _ = fmt.Fprintf(w, `{"message":"no: %s"}`, r.Header.Get("Authorization")) // the client may be gone
 		return
