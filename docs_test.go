@@ -199,6 +199,8 @@ func isFile(name string) bool {
 var notRun = []string{
 	"go test ./...", // runs this test; .ci/run takes it from README
 	"go install github.com/looptape/looptape/cmd/looptape@latest",
+	"npm install --save-dev looptape",
+	"python -m pip install looptape",
 	goGet,
 	"jq -c '{id: .name, messages: [.turns[] | {role: .speaker, content: .text}]}' run.json > run.jsonl", // jq is not installed everywhere
 	"jq -c -f pydantic-ai.jq messages.json > run.jsonl",
