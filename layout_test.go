@@ -43,12 +43,12 @@ const (
 )
 
 const (
-	yaml         = "go.yaml.in/yaml/v3"
-	jsonschema   = "github.com/google/jsonschema-go"
-	goCmp        = "github.com/google/go-cmp"
-	gonum        = "gonum.org/v1/gonum"
-	displayWidth = "github.com/clipperhouse/displaywidth"
-	zstd         = "github.com/klauspost/compress/zstd"
+	yaml        = "go.yaml.in/yaml/v3"
+	jsonschema  = "github.com/google/jsonschema-go"
+	goCmp       = "github.com/google/go-cmp"
+	gonum       = "gonum.org/v1/gonum"
+	tableWriter = "github.com/olekukonko/tablewriter"
+	zstd        = "github.com/klauspost/compress/zstd"
 )
 
 // Imports of several packages.
@@ -551,7 +551,7 @@ var table = []packageRule{
 	{
 		name: "cmd/looptape/internal/cli", does: "what commands share: arguments, flags, files, tables, exit status",
 		packages: []string{"internal/atomicfile", "internal/testreport", "internal/visible", "cassettes/...", "loop/scenario", "trace/check", "trace/importer", "cmd/looptape/internal/cli/clitest"},
-		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", displayWidth},
+		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", tableWriter},
 	},
 	{
 		name: "cmd/looptape/internal/cli/clitest", does: "a terminal for the tests of commands",

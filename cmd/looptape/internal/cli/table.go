@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/looptape/looptape/internal/visible"
 )
@@ -105,90 +106,43 @@ func writeTable(out io.Writer, header []string, rows [][]string) error {
 		shown[i] = Visible(row)
 	}
 	header = Visible(header)
-	limit := wrapAt(header, shown)
-	cells := [][][]string{make([][]string, len(header))} // the lines of each cell
-	for i, name := range header {
-		cells[0][i] = []string{strings.ToUpper(strings.TrimSpace(name))}
-	}
+	width := wrapAt(header, shown)
 	for _, row := range shown {
 		last := &row[len(row)-1]
-		*last = brokenWords(*last, limit)
-		lines := make([][]string, len(row))
-		for i, cell := range row {
-			lines[i] = wrapped(cell, limit-len(gap))
-		}
-		cells = append(cells, lines)
+		*last = brokenWords(*last, width)
 	}
-	var text strings.Builder
-	widths := columnWidths(cells)
-	for _, row := range cells {
-		writeRow(&text, row, widths)
+	var text bytes.Buffer
+	t := tablewriter.NewTable(&text,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone,
+			Symbols: tw.NewSymbols(tw.StyleNone),
+			Settings: tw.Settings{
+				Lines:      tw.LinesNone,
+				Separators: tw.SeparatorsNone,
+			},
+		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off), // it would split words
+		tablewriter.WithHeaderAlignment(tw.AlignLeft),
+		tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithRowMaxWidth(width),
+		tablewriter.WithPadding(tw.Padding{Right: "  ", Overwrite: true}),
+	)
+	for i, name := range header {
+		header[i] = strings.ToUpper(name)
 	}
-	_, err := out.Write(visible.Commands([]byte(text.String() + "\n")))
+	t.Header(header)
+	if err := t.Bulk(shown); err != nil {
+		return err
+	}
+	if err := t.Render(); err != nil {
+		return err
+	}
+	var lines []byte
+	for line := range strings.Lines(text.String()) {
+		lines = append(append(lines, strings.TrimRight(line, " \n")...), '\n')
+	}
+	_, err := out.Write(visible.Commands(append(lines, '\n')))
 	return err
-}
-
-const gap = "  " // after each column
-
-func columnWidths(cells [][][]string) (widths []int) {
-	widths = make([]int, len(cells[0]))
-	for _, row := range cells {
-		for i, lines := range row {
-			for _, line := range lines {
-				widths[i] = max(widths[i], displaywidth.String(line))
-			}
-		}
-	}
-	return widths
-}
-
-// writeRow writes the lines of a row: the number of lines of its longest cell.
-func writeRow(out *strings.Builder, cells [][]string, widths []int) {
-	for n, more := 0, true; more; n++ {
-		more = false
-		var text strings.Builder
-		for i, lines := range cells {
-			line := ""
-			if n < len(lines) {
-				line = lines[n]
-			}
-			more = more || n+1 < len(lines)
-			text.WriteString(line + strings.Repeat(" ", widths[i]-displaywidth.String(line)) + gap)
-		}
-		out.WriteString(strings.TrimRight(text.String(), " ") + "\n")
-	}
-}
-
-// wrapped divides text into lines of at most limit columns, or as wide as the widest word. The sum of the squares
-// of the columns that remain is as small as possible, without those of the last line.
-func wrapped(text string, limit int) (lines []string) {
-	words := strings.Fields(text)
-	if len(words) == 0 {
-		return []string{""}
-	}
-	starts := make([]int, len(words)+1) // the column of each word if all are on one line
-	for i, word := range words {
-		width := displaywidth.String(word)
-		starts[i+1] = starts[i] + width + 1
-		limit = max(limit, width)
-	}
-	cost, next := make([]int, len(words)), make([]int, len(words)) // of the lines from a word; the word after its line
-	for i := len(words) - 1; i >= 0; i-- {
-		if next[i] = len(words); starts[len(words)]-1-starts[i] <= limit {
-			continue
-		}
-		cost[i] = math.MaxInt
-		for j := i + 1; j < len(words) && starts[j]-1-starts[i] <= limit; j++ {
-			rest := limit - (starts[j] - 1 - starts[i])
-			if c := rest*rest + cost[j]; c < cost[i] {
-				cost[i], next[i] = c, j
-			}
-		}
-	}
-	for i := 0; i < len(words); i = next[i] {
-		lines = append(lines, strings.Join(words[i:next[i]], " "))
-	}
-	return lines
 }
 
 // brokenWords returns text with a space in each word that is wider than a line.
