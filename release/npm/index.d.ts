@@ -79,6 +79,8 @@ export interface CheckOptions extends Options {
 export interface Server<Report> {
   readonly name: string;
   readonly url: string;
+  /** Whether `close` was called. */
+  readonly closed: boolean;
   readonly baseURLs: { readonly openai: string; readonly anthropic: string; readonly gemini: string; readonly [name: string]: string };
   /** The environment variables with which the official SDKs use the server. */
   readonly env: { readonly [name: string]: string };

@@ -58,13 +58,17 @@ class Server {
     return this.#name;
   }
 
+  get closed() {
+    return this.#closed !== undefined;
+  }
+
   close() {
     this.#closed ??= this.#close();
     return this.#closed;
   }
 
   async [Symbol.asyncDispose]() {
-    if (!this.#closed) {
+    if (!this.closed) {
       await this.close();
     }
   }
@@ -97,7 +101,22 @@ async function start(command, file, { cwd, ...options } = {}) {
   if (typeof first !== "string") {
     throw failure(name, first);
   }
-  return new Server(run, name, JSON.parse(first));
+  const address = addressOf(first);
+  if (!address) {
+    run.child.kill();
+    throw new LooptapeError(`${name}: ${binary()} printed no address, but ${JSON.stringify(first.slice(0, 200))}: use the looptape of the same version`);
+  }
+  return new Server(run, name, address);
+}
+
+/** Returns the address that a line has, if it has one. */
+function addressOf(line) {
+  try {
+    const address = JSON.parse(line);
+    return address.url && address.base_urls && address.env ? address : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Starts the binary. The promise line is the first line of its output, and ended its end with all output. */

@@ -34,7 +34,7 @@ export const test = base.extend({
         return server;
       };
     await use({ serve: closing(serve), replay: closing(replay), record: closing(record) });
-    const results = await Promise.allSettled(servers.map((server) => server[Symbol.asyncDispose]()));
+    const results = await Promise.allSettled(servers.filter((server) => !server.closed).map((server) => server.close()));
     const errors = results.filter((result) => result.status === "rejected").map((result) => result.reason);
     if (errors.length > 1) {
       throw new AggregateError(errors, errors.map((error) => error.message).join("\n"));

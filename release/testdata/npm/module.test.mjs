@@ -40,12 +40,14 @@ const ended = (url) =>
 
 test("close returns the report, also a second time", async () => {
   const fake = await serve("hello.yaml");
+  assert.equal(fake.closed, false);
   assert.equal(fake.env.OPENAI_BASE_URL, fake.baseURLs.openai);
   assert.equal(fake.env.LOOPTAPE_URL, fake.url);
   assert.equal((await (await post(fake)).json()).choices[0].message.content, "Hello.");
   const report = await fake.close();
   assert.equal(report.format, "looptape-serve");
   assert.equal(report.requests, 1);
+  assert.equal(fake.closed, true);
   assert.equal(await fake.close(), report);
   await assert.rejects(post(fake)); // the server has ended
 });
@@ -201,5 +203,6 @@ test("binaries that cannot run", async () => {
     }
   };
   await failsWith(run(join(tmpdir(), "no-looptape")), /cannot start .*no-looptape: .*ENOENT/, false);
+  await failsWith(run("echo"), /echo printed no address, but "serve hello\.yaml --format=json --until-eof"/, false);
   await failsWith(run("hello.yaml"), /cannot start hello\.yaml: .*(EACCES|ENOENT|UNKNOWN)/, false);
 });
