@@ -41,6 +41,7 @@ type rendered struct {
 	mu      sync.Mutex
 	known   map[optionsKey]*options
 	parsed  map[[sha256.Size]byte]*parsed
+	answers map[answerKey]*answer
 	session string // of the first request
 	first   string // text of its first message
 }
@@ -48,7 +49,7 @@ type rendered struct {
 // NewWorld returns the world of cfg.Script, which must not change while it is used. Model, Quirks, Wait, Delays and
 // FindQuirks of cfg are ignored.
 func NewWorld(cfg Config) *World {
-	w := &World{World: fake.NewWorld(cfg.Script), rendered: &rendered{known: map[optionsKey]*options{}, parsed: map[[sha256.Size]byte]*parsed{}}, cfg: cfg, model: newModel(cfg.Script)}
+	w := &World{World: fake.NewWorld(cfg.Script), rendered: &rendered{known: map[optionsKey]*options{}, parsed: map[[sha256.Size]byte]*parsed{}, answers: map[answerKey]*answer{}}, cfg: cfg, model: newModel(cfg.Script)}
 	w.model.Responses = withoutExpectations(w.model.Script(w.model.Default))
 	for name := range w.model.Sessions {
 		w.model.Sessions[name] = withoutExpectations(w.model.Script(name))
@@ -115,8 +116,12 @@ type option struct {
 	forms    []quirk.Form
 	paused   bool // the second half waits for another choice
 	effect   effect
+}
 
-	made *answer // unless it depends on the conversation
+// answerKey has all that an answer depends on.
+type answerKey struct {
+	*option
+	conversation string
 }
 
 // effect is how a fault may change what a correct client does.
@@ -189,10 +194,8 @@ func (w *World) newOptions(p *reply.Response) *options {
 			plain = a.response
 		}
 		c.effect = max(c.effect, effectOf(plain, a))
-		if p.Key.Conversation == "" {
-			c.made = a
-			c.made.cut(c.paused)
-		}
+		a.cut(c.paused)
+		keep(w.answers, answerKey{&c, p.Key.Conversation}, a)
 		o.names, o.list = append(o.names, c.name), append(o.list, &c)
 	}
 	add(option{response: &p.Script})
@@ -252,13 +255,17 @@ func (o *option) render(p *reply.Response) *reply.Reply {
 	return r
 }
 
-// answer returns what is sent for a response with this option.
-func (o *option) answer(p *reply.Response) *answer {
-	if o.made != nil {
-		return o.made
+// answer returns what is sent for a response with an option.
+func (w *World) answer(o *option, p *reply.Response) *answer {
+	key := answerKey{o, p.Key.Conversation}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := w.answers[key]
+	if a == nil {
+		a = newAnswer(o.render(p))
+		a.cut(o.paused)
+		keep(w.answers, key, a)
 	}
-	a := newAnswer(o.render(p))
-	a.cut(o.paused)
 	return a
 }
 

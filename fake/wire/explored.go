@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -71,39 +72,46 @@ func (p *parsed) check(in strict.Request) *strict.Error {
 	return &e
 }
 
-// maxParsed is the highest number of requests that a world remembers.
-const maxParsed = 10_000
+// maxKept is the highest number of requests, and of responses, that a world keeps.
+const maxKept = 5_000
 
 // parse decodes a request, or returns what is known about an equal one.
 func (x *exchange) parse(in strict.Request) *parsed {
-	fresh := func() *parsed {
-		p := &parsed{expanded: in.Expanded()}
-		p.request, p.err = x.Protocol.DecodeRequest(x.Path, p.expanded)
+	p := &parsed{expanded: in.Expanded()}
+	r := x.server.explored
+	if r == nil {
+		p.decode(x)
 		return p
 	}
-	r := x.server.explored
-	if r == nil || x.Protocol.Name() == reply.Responses { // whose expanded body depends on other requests
-		return fresh()
-	}
 	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%s %q %q %q %q %q %s\n", x.Path, x.session, in.Key, in.Answered, in.Header["Anthropic-Version"], in.Header["Anthropic-Beta"], r.signature()) // a hash takes all
+	_, _ = fmt.Fprintf(h, "%s %q %q %q %q %q %s\n%d ", x.Path, x.session, in.Key, in.Answered, in.Header["Anthropic-Version"], in.Header["Anthropic-Beta"], r.signature(), len(in.Body)) // a hash takes all
 	_, _ = h.Write(in.Body)
+	if !bytes.Equal(p.expanded, in.Body) { // it depends on other requests
+		_, _ = h.Write(p.expanded)
+	}
 	key := [sha256.Size]byte(h.Sum(nil))
 	w := r.world
 	w.mu.Lock()
-	p := w.parsed[key]
+	known := w.parsed[key]
 	w.mu.Unlock()
-	if p != nil {
-		return p
+	if known != nil {
+		return known
 	}
-	p = fresh()
+	p.decode(x)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.parsed) >= maxParsed {
-		clear(w.parsed)
-	}
-	w.parsed[key] = p
+	keep(w.parsed, key, p)
 	return p
+}
+
+func (p *parsed) decode(x *exchange) { p.request, p.err = x.Protocol.DecodeRequest(x.Path, p.expanded) }
+
+// keep adds a value to those that a world keeps, in place of all others if there are too many.
+func keep[K comparable, V any](values map[K]V, key K, value V) {
+	if len(values) >= maxKept {
+		clear(values)
+	}
+	values[key] = value
 }
 
 // signature identifies the options of the responses that were sent.
@@ -145,7 +153,7 @@ func (x *exchange) explore(ctx context.Context, p *reply.Response) {
 		x.send(ctx, &exploredAnswer{err: err})
 		return
 	}
-	a := o.list[i].answer(p)
+	a := r.world.answer(o.list[i], p)
 	out := &exploredAnswer{answer: a, late: late, hang: r.hang}
 	r.deliver(p.Key.Place, name, o.list[i], a)
 	out.sent = func() {
