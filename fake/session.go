@@ -14,8 +14,9 @@ type session struct {
 	name          string
 	responses     []Response
 	conversations []*conversation
-	lastUsed      int   // the highest index of a response that was used, or -1
-	attempts      []int // the number of attempts of each response, the maximum of all conversations
+	lastUsed      int    // the highest index of a response that was used, or -1
+	attempts      []int  // the number of attempts of each response, the maximum of all conversations
+	a, b          []byte // memory of sameMessage
 }
 
 // conversation is a conversation up to one request.
@@ -31,7 +32,7 @@ type conversation struct {
 func (l *session) find(messages []llm.Message, isolate bool) *conversation {
 	var before *conversation
 	for _, c := range slices.Backward(l.conversations) {
-		if n := len(c.messages); (before == nil || n > len(before.messages)) && n <= len(messages) && sameMessages(c.messages, messages[:n]) {
+		if n := len(c.messages); (before == nil || n > len(before.messages)) && n <= len(messages) && l.sameMessages(c.messages, messages[:n]) {
 			before = c
 		}
 	}
@@ -41,7 +42,7 @@ func (l *session) find(messages []llm.Message, isolate bool) *conversation {
 		switch {
 		case isolate:
 			at.index = l.isolatedIndex(messages, before)
-		case before != nil && before.isContinuedBy(messages[len(before.messages)]):
+		case before != nil && l.continues(before, &messages[len(before.messages)]):
 			at.index = before.index + 1
 		}
 		l.conversations = append(l.conversations, at)
@@ -62,7 +63,7 @@ func (l *session) isolatedIndex(messages []llm.Message, before *conversation) in
 	}
 	last := before.index // of the conversations that continue before
 	for _, c := range l.conversations {
-		if n := len(before.messages); len(c.messages) > n && sameMessages(before.messages, c.messages[:n]) {
+		if n := len(before.messages); len(c.messages) > n && l.sameMessages(before.messages, c.messages[:n]) {
 			last = max(last, c.index)
 		}
 	}
@@ -121,19 +122,19 @@ func sameCall(scripted, got llm.ToolCall) bool {
 	return jsonval.EqualDecoded(scripted.Arguments, got.Arguments)
 }
 
-// isContinuedBy reports whether a message is the one that followed c first. Another
+// continues reports whether a message is the one that followed c first. Another
 // message belongs to a rewritten history.
-func (c *conversation) isContinuedBy(next llm.Message) bool {
+func (l *session) continues(c *conversation, next *llm.Message) bool {
 	if !c.continued {
-		c.next, c.continued = next, true
+		c.next, c.continued = *next, true
 	}
-	return sameMessage(&c.next, &next)
+	return l.sameMessage(&c.next, next)
 }
 
 // sameMessages compares lists of one length.
-func sameMessages(a, b []llm.Message) bool {
+func (l *session) sameMessages(a, b []llm.Message) bool {
 	for i := range a {
-		if !sameMessage(&a[i], &b[i]) {
+		if !l.sameMessage(&a[i], &b[i]) {
 			return false
 		}
 	}
@@ -141,9 +142,12 @@ func sameMessages(a, b []llm.Message) bool {
 }
 
 // sameMessage compares messages. If they share their parts, they are equal.
-func sameMessage(a, b *llm.Message) bool {
-	return a.Role == b.Role && len(a.Parts) == len(b.Parts) && len(a.Parts) > 0 && &a.Parts[0] == &b.Parts[0] ||
-		bytes.Equal(a.AppendJSON(nil), b.AppendJSON(nil))
+func (l *session) sameMessage(a, b *llm.Message) bool {
+	if a.Role == b.Role && len(a.Parts) == len(b.Parts) && len(a.Parts) > 0 && &a.Parts[0] == &b.Parts[0] {
+		return true
+	}
+	l.a, l.b = a.AppendJSON(l.a[:0]), b.AppendJSON(l.b[:0])
+	return bytes.Equal(l.a, l.b)
 }
 
 func (l *session) unused() (out []Recorded) {

@@ -378,8 +378,12 @@ func firstText(messages []llm.Message) string {
 // shortened returns the first characters of a text.
 func shortened(s string) string {
 	const limit = 40
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "…"
+	n := 0
+	for i := range s {
+		if n == limit {
+			return s[:i] + "…"
+		}
+		n++
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -196,23 +197,23 @@ func describeMessages(list []llm.Message) string {
 	for i > 0 && list[i-1].Role != llm.RoleAssistant {
 		i--
 	}
-	text := fmt.Sprintf("%s, then", counted(i, "message"))
+	text := append([]byte(counted(i, "message")), ", then"...)
 	if i == 0 {
-		text = counted(len(list), "message") + ":"
+		text = append([]byte(counted(len(list), "message")), ':')
 	}
 	for _, m := range list[i:] {
-		text += " " + string(m.Role)
+		text = append(append(text, ' '), m.Role...)
 		for _, p := range m.Parts {
 			switch p := p.(type) {
 			case llm.ToolResult:
-				text += fmt.Sprintf(" %s=%q", p.ID, shortened(p.Text()))
+				text = strconv.AppendQuote(append(append(append(text, ' '), p.ID...), '='), shortened(p.Text()))
 			case llm.Text:
-				text += fmt.Sprintf(" %q", shortened(p.Text))
+				text = strconv.AppendQuote(append(text, ' '), shortened(p.Text))
 			default:
 			}
 		}
 	}
-	return text
+	return string(text)
 }
 
 // exploredAnswer is an answer on its way to a client.

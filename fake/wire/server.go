@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"io"
@@ -165,8 +166,14 @@ func (s *Server) begin(w http.ResponseWriter, e reply.Endpoint, session string) 
 	return &exchange{server: s, Endpoint: e, session: session, played: session, number: s.report.Requests, w: w}
 }
 
+// maxGrow limits the memory of a body that has not come yet.
+const maxGrow = 64 << 10
+
 func (x *exchange) serve(r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, cmp.Or(x.server.cfg.MaxBody, access.MaxBody)))
+	var read bytes.Buffer
+	read.Grow(bytes.MinRead + int(min(max(r.ContentLength, 0), maxGrow)))
+	_, err := read.ReadFrom(http.MaxBytesReader(x.w, r.Body, cmp.Or(x.server.cfg.MaxBody, access.MaxBody)))
+	body := read.Bytes()
 	x.body = body
 	if err != nil {
 		x.reject(strict.Unreadable(err))

@@ -322,12 +322,13 @@ func (c *testcase) run(t *testing.T, loop Loop, limit *realTime) outcome {
 	return outcome{skipped: prev.skipped}
 }
 
-func jsonOf(messages []llm.Message) []byte {
-	var out []byte
+func jsonOf(messages []llm.Message) []byte { return appendJSON(nil, messages) }
+
+func appendJSON(dst []byte, messages []llm.Message) []byte {
 	for _, m := range messages {
-		out = append(m.AppendJSON(out), '\n')
+		dst = append(m.AppendJSON(dst), '\n')
 	}
-	return out
+	return dst
 }
 
 func clone(messages []llm.Message) (out []llm.Message) {

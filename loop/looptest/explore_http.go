@@ -1,6 +1,7 @@
 package looptest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -109,11 +110,14 @@ func (s *exploredServer) check() {
 	r.checkEntered()
 }
 
-// requestDigests returns the JSON of the requests, sorted: they may come concurrently.
-func (s *exploredServer) requestDigests() (list []string) {
+// requestsJSON returns the JSON of each request, sorted: they may come concurrently.
+func (s *exploredServer) requestsJSON() (list [][]byte) {
+	all := make([]byte, 0, 16<<10)
 	for _, req := range s.server.Received() {
-		list = append(list, string(jsonOf(req.Messages)))
+		from := len(all)
+		all = appendJSON(all, req.Messages)
+		list = append(list, all[from:len(all):len(all)])
 	}
-	slices.Sort(list)
+	slices.SortFunc(list, bytes.Compare)
 	return list
 }

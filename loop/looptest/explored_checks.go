@@ -92,10 +92,11 @@ func (r *exploredRun) checkSentBack(where string, resp *llm.Response, added []ll
 func (r *exploredRun) checkTexts(where string, list []llm.Message) {
 	calls := map[string][]llm.ToolCall{}
 	for _, m := range list {
-		for _, c := range m.Calls() {
+		own := m.Calls()
+		for _, c := range own {
 			delete(calls, c.ID)
 		}
-		for _, c := range m.Calls() {
+		for _, c := range own {
 			calls[c.ID] = append(calls[c.ID], c)
 		}
 		for _, res := range resultsIn(m) {

@@ -233,8 +233,7 @@ func drain(ch <-chan struct{}) {
 
 // interrupt cancels the run or lets an hour pass, if that is chosen.
 func (r *exploredRun) interrupt(name string) bool {
-	options := []string{"", "the run is canceled", "an hour passes"}
-	chosen := r.c.Fault("before the answer", name, options)
+	chosen := r.c.Fault("before the answer", name, interruptions)
 	switch chosen {
 	case 0:
 		return false
@@ -242,12 +241,14 @@ func (r *exploredRun) interrupt(name string) bool {
 		r.canceled = true
 		r.cancel()
 	case 2:
-		r.modelFault, r.mayTimeOut = options[2], true // a model call may have a timeout
+		r.modelFault, r.mayTimeOut = interruptions[2], true // a model call may have a timeout
 		time.Sleep(time.Hour)                         //nolint:forbidigo // virtual: it is a bubble's
 	}
-	r.log("%s", options[chosen])
+	r.log("%s", interruptions[chosen])
 	return true
 }
+
+var interruptions = []string{"", "the run is canceled", "an hour passes"}
 
 // next lets an answer come, or cancels the run.
 func (r *exploredRun) next(pending []*fake.Pending) {
@@ -274,7 +275,8 @@ func (r *exploredRun) next(pending []*fake.Pending) {
 	r.world.Deliver(p, fault, late)
 }
 
-func names(pending []*fake.Pending) (list []string) {
+func names(pending []*fake.Pending) []string {
+	list := make([]string, 0, len(pending))
 	for _, p := range pending {
 		list = append(list, p.Name)
 	}
@@ -417,21 +419,21 @@ func (r *exploredRun) describe() string {
 
 // digest is a hash of what the run sent and returned.
 func (r *exploredRun) digest() uint64 {
-	h := sha256.New()
+	b := make([]byte, 0, 16<<10)
 	for _, s := range r.text {
-		h.Write([]byte(s + "\n"))
+		b = append(append(b, s...), '\n')
 	}
 	for _, s := range r.requests {
-		h.Write(s.json)
-		h.Write([]byte("--\n"))
+		b = append(append(b, s.json...), "--\n"...)
 	}
 	if r.http != nil {
-		for _, s := range r.http.requestDigests() {
-			h.Write([]byte(s + "--\n"))
+		for _, s := range r.http.requestsJSON() {
+			b = append(append(b, s...), "--\n"...)
 		}
 	}
 	if r.result != nil {
-		h.Write(jsonOf(r.result.Messages))
+		b = appendJSON(b, r.result.Messages)
 	}
-	return binary.BigEndian.Uint64(h.Sum(nil))
+	sum := sha256.Sum256(b)
+	return binary.BigEndian.Uint64(sum[:])
 }

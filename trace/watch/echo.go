@@ -83,21 +83,23 @@ func (q *Request) adapt(response llm.Message, before, next []llm.Message) llm.Me
 	if len(next) == 0 {
 		return response
 	}
-	echo := next[0].Calls()
+	calls, echo := response.Calls(), next[0].Calls()
 	response.Parts = slices.Clone(response.Parts)
 	ids := map[string]bool{}
-	for _, c := range response.Calls() {
+	for _, c := range calls {
 		ids[c.ID] = true
 	}
 	// A program may give ids of its own to all calls of a response. No provider rejects them, so only
 	// a recording has a note about them.
-	renamed := !q.recorded && slices.EqualFunc(response.Calls(), echo, func(a, b llm.ToolCall) bool {
+	renamed := !q.recorded && slices.EqualFunc(calls, echo, func(a, b llm.ToolCall) bool {
 		return a.Name == b.Name && !ids[b.ID]
 	})
 	seen := map[string]bool{}
 	for _, m := range before {
-		for _, c := range m.Calls() {
-			seen[c.ID] = true
+		for _, p := range m.Parts {
+			if c, is := p.(llm.ToolCall); is && !c.ProviderExecuted {
+				seen[c.ID] = true
+			}
 		}
 	}
 	places := map[string]int{} // of the echo's calls
@@ -175,7 +177,7 @@ func equalArguments(received, sent string) bool {
 	if sent == "{}" && strings.Count(received, "[")+strings.Count(received, "{") > maxNesting {
 		return true
 	}
-	return jsonval.EqualDecoded(received, sent)
+	return received == sent || jsonval.EqualDecoded(received, sent)
 }
 
 func adaptOpaque(parts, echo []llm.Part) {
@@ -418,7 +420,7 @@ func opaqueSet(parts []llm.Part) map[string]bool {
 // null member is a missing one.
 func canonical(raw json.RawMessage) string {
 	var v any
-	if json.Unmarshal(raw, &v) != nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
 		return string(raw)
 	}
 	text, _ := json.Marshal(withoutNulls(v)) // it was decoded from JSON
@@ -444,6 +446,9 @@ func withoutNulls(v any) any {
 // requiredOpaque returns the opaque data of the echo if it has all members of the response's
 // opaque data; otherwise that of the response. The echo may have more members.
 func requiredOpaque(response, echo json.RawMessage) json.RawMessage {
+	if len(response) == 0 {
+		return echo
+	}
 	var want, got map[string]json.RawMessage
 	_ = json.Unmarshal(response, &want) // other values have no members
 	_ = json.Unmarshal(echo, &got)
@@ -455,29 +460,48 @@ func requiredOpaque(response, echo json.RawMessage) json.RawMessage {
 	return echo
 }
 
-func editOpaque(p llm.Part, edit func(json.RawMessage) json.RawMessage) llm.Part {
-	switch p := p.(type) {
-	case llm.Text:
-		p.Opaque = edit(p.Opaque)
-		return p
-	case llm.Reasoning:
-		p.Opaque = edit(p.Opaque)
-		return p
-	case llm.Media:
-		p.Opaque = edit(p.Opaque)
-		return p
-	case llm.ToolCall:
-		p.Opaque = edit(p.Opaque)
-		return p
-	case llm.ToolResult:
-		p.Opaque, p.Content = edit(p.Opaque), slices.Clone(p.Content)
-		for i, c := range p.Content {
-			p.Content[i] = editOpaque(c, edit)
+// editOpaque returns a part with edited opaque data.
+func editOpaque(part llm.Part, edit func(json.RawMessage) json.RawMessage) llm.Part {
+	out, _ := editedPart(part, edit)
+	return out
+}
+
+// editedPart is editOpaque. It returns the part itself and false if it has no opaque data and gets none.
+func editedPart(part llm.Part, edit func(json.RawMessage) json.RawMessage) (out llm.Part, edited bool) {
+	was := llm.PartOpaque(part)
+	raw := edit(was)
+	result, _ := part.(llm.ToolResult)
+	content := result.Content
+	for i, c := range result.Content {
+		if c, edited := editedPart(c, edit); edited {
+			if &content[0] == &result.Content[0] {
+				content = slices.Clone(content)
+			}
+			content[i] = c
 		}
-		return p
-	case llm.Unknown:
-		p.Raw = edit(p.Raw)
-		return p
 	}
-	return p
+	if was == nil && raw == nil && (len(content) == 0 || &content[0] == &result.Content[0]) {
+		return part, false
+	}
+	switch p := part.(type) {
+	case llm.Text:
+		p.Opaque = raw
+		return p, true
+	case llm.Reasoning:
+		p.Opaque = raw
+		return p, true
+	case llm.Media:
+		p.Opaque = raw
+		return p, true
+	case llm.ToolCall:
+		p.Opaque = raw
+		return p, true
+	case llm.ToolResult:
+		p.Opaque, p.Content = raw, content
+		return p, true
+	case llm.Unknown:
+		p.Raw = raw
+		return p, true
+	}
+	return part, false
 }
