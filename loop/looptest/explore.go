@@ -117,8 +117,9 @@ func (x *exploration) program() explore.Program {
 	} else {
 		world = fake.NewWorld(x.script)
 	}
+	memory := &memory{}
 	return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
-		r := &exploredRun{exploration: x, world: world, wire: served, c: c}
+		r := &exploredRun{exploration: x, world: world, wire: served, c: c, memory: memory}
 		if !bubble.Run(x.t, r.run) && len(r.found) == 0 {
 			r.add("INV-16", "the run returned, but a goroutine cannot end")
 		}

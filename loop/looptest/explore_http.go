@@ -110,14 +110,16 @@ func (s *exploredServer) check() {
 	r.checkEntered()
 }
 
-// requestsJSON returns the JSON of each request, sorted: they may come concurrently.
+// requestsJSON returns the JSON of each request, sorted: they may come concurrently. It is valid until the next call in a
+// run with the same memory.
 func (s *exploredServer) requestsJSON() (list [][]byte) {
-	all := make([]byte, 0, 16<<10)
+	all := s.run.memory.requests[:0]
 	for _, req := range s.server.Received() {
 		from := len(all)
 		all = appendJSON(all, req.Messages)
 		list = append(list, all[from:len(all):len(all)])
 	}
+	s.run.memory.requests = all
 	slices.SortFunc(list, bytes.Compare)
 	return list
 }

@@ -30,6 +30,7 @@ type exploredRun struct {
 	wire   *wire.World // nil for a loop that calls an llm.Model
 	http   *exploredServer
 	c      *explore.Choices
+	memory *memory
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -56,6 +57,9 @@ type exploredRun struct {
 	done       bool
 	steps      []sent // messages that the loop exposed
 }
+
+// memory is used by one run after another, when it has ended.
+type memory struct{ digested, requests []byte }
 
 // sent is a request and its JSON at that time.
 type sent struct {
@@ -242,7 +246,7 @@ func (r *exploredRun) interrupt(name string) bool {
 		r.cancel()
 	case 2:
 		r.modelFault, r.mayTimeOut = interruptions[2], true // a model call may have a timeout
-		time.Sleep(time.Hour)                         //nolint:forbidigo // virtual: it is a bubble's
+		time.Sleep(time.Hour)                               //nolint:forbidigo // virtual: it is a bubble's
 	}
 	r.log("%s", interruptions[chosen])
 	return true
@@ -419,7 +423,7 @@ func (r *exploredRun) describe() string {
 
 // digest is a hash of what the run sent and returned.
 func (r *exploredRun) digest() uint64 {
-	b := make([]byte, 0, 16<<10)
+	b := r.memory.digested[:0]
 	for _, s := range r.text {
 		b = append(append(b, s...), '\n')
 	}
@@ -434,6 +438,7 @@ func (r *exploredRun) digest() uint64 {
 	if r.result != nil {
 		b = appendJSON(b, r.result.Messages)
 	}
+	r.memory.digested = b
 	sum := sha256.Sum256(b)
 	return binary.BigEndian.Uint64(sum[:])
 }
