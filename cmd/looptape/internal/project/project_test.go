@@ -1,8 +1,10 @@
 package project_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -29,6 +31,29 @@ func TestInitAsks(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, "looptape-tests", "weather.txtar"))
 		if (err == nil) != (want == cli.OK) || strings.Contains(out.String(), "9 files written, 0 kept\n") != (want == cli.OK) {
 			t.Errorf("answer %q: the scenario: %v; output:\n%s", answer, err, out)
+		}
+	}
+}
+
+// A release writes its own version, another build the word RELEASE and a note.
+func TestInitVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.2.3": "v1.2.3", "v1.2.3-rc.1": "v1.2.3-rc.1", "(devel)": "", "": "", "v1.2.3+dirty": "", "v0.0.0-20261129120000-0123456789ab": "",
+	} {
+		dir := t.TempDir()
+		w, out, messages := clitest.Terminal(nil)
+		w.Build = &debug.BuildInfo{Main: debug.Module{Version: version}}
+		if got := cli.Execute(project.New(w), []string{"--dir", dir, "--language", "go", "--yes"}, w); got != cli.OK {
+			t.Fatalf("exit status %d: %s", got, messages)
+		}
+		workflow, err := os.ReadFile(filepath.Join(dir, ".github", "workflows", "looptape.yml"))
+		action := "uses: looptape/looptape@" + cmp.Or(want, "RELEASE") + "\n        with:\n          version: " + cmp.Or(want, "RELEASE") + "\n"
+		if err != nil || !strings.Contains(string(workflow), action) {
+			t.Errorf("%s: %v, want %q:\n%s", version, err, action, workflow)
+		}
+		install := "go get github.com/looptape/looptape@" + cmp.Or(want, "latest") + "\n"
+		if !strings.Contains(out.String(), install) || strings.Contains(out.String(), "set RELEASE") != (want == "") {
+			t.Errorf("%s: want %q:\n%s", version, install, out)
 		}
 	}
 }
