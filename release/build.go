@@ -34,6 +34,15 @@ type Binary struct {
 	Licenses []file // LICENSE, and those of the modules that are in the binary, below licenses/
 }
 
+// withoutInlining are packages whose functions take little of the time of a command. The binary is smaller if calls in
+// them are not inlined.
+var withoutInlining = []string{
+	"github.com/looptape/looptape/cmd/...", "github.com/looptape/looptape/fake/...", "github.com/looptape/looptape/loop/...",
+	"github.com/looptape/looptape/cassettes/...", "github.com/looptape/looptape/providers/...", "github.com/looptape/looptape/evals/...",
+	"github.com/google/...", "github.com/spf13/...", "go.yaml.in/...", "gopkg.in/...",
+	"crypto/tls", "crypto/x509", "net", "net/http",
+}
+
 // develVersion is the version of a build of a working tree for which Go knows none.
 const develVersion = "v0.0.0-devel"
 
@@ -141,7 +150,11 @@ func (b *Build) source(ctx context.Context, o options) error {
 func (b *Build) compile(ctx context.Context, p Platform, o options) error {
 	env := append(b.env[:len(b.env):len(b.env)], "GOOS="+p.OS, "GOARCH="+p.Arch)
 	path := filepath.Join(b.temporary, p.Executable())
-	if _, err := command(ctx, b.Source, env, "go", "build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/looptape"); err != nil {
+	flags := []string{"build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", path}
+	for _, pattern := range withoutInlining {
+		flags = append(flags, "-gcflags="+pattern+"=-l")
+	}
+	if _, err := command(ctx, b.Source, env, "go", append(flags, "./cmd/looptape")...); err != nil {
 		return err
 	}
 	data, err := os.ReadFile(path)
