@@ -7,6 +7,7 @@ go 1.26.0
 replace github.com/looptape/looptape => ../
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/looptape/looptape v0.0.0
 	github.com/spf13/cobra v1.10.2
 )

@@ -59,6 +59,15 @@ func sums(files []file) file {
 
 // checkOut returns an error if the folder has a file that is not in its SHA256SUMS: such a folder is not replaced.
 func checkOut(folder string) error {
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("-out %q is not a folder", folder)
+	}
 	data, err := os.ReadFile(filepath.Join(folder, sumsName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -69,15 +78,8 @@ func checkOut(folder string) error {
 		known[name] = true
 	}
 	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case path == folder && errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
+		if err != nil || d.IsDir() {
 			return err
-		case path == folder && !d.IsDir():
-			return fmt.Errorf("-out %q is not a folder", folder)
-		case d.IsDir():
-			return nil
 		}
 		relative, err := filepath.Rel(folder, path)
 		if err == nil && !known[filepath.ToSlash(relative)] {
