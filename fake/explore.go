@@ -119,6 +119,13 @@ type runContext struct {
 	after []*func()
 }
 
+// NewContext returns a context that ends when end is called, with its error: context.Canceled, or context.DeadlineExceeded for a
+// deadline that is not a time. It has no Deadline.
+func NewContext() (ctx context.Context, end func(err error)) {
+	c := newRunContext()
+	return c, c.end
+}
+
 func newRunContext() *runContext {
 	return &runContext{Context: context.Background(), done: make(chan struct{})}
 }

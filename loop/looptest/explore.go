@@ -27,7 +27,7 @@ type ExploreOptions struct {
 }
 
 // Explore runs the loop in each order in which answers can come, and with each fault of the models and tools, a
-// cancel at each moment at which all goroutines wait included. It fails t for each invariant that is violated, with
+// cancel and the end of the context by a deadline at each moment at which all goroutines wait included. The context has no Deadline. It fails t for each invariant that is violated, with
 // the fewest choices that violate it, and returns what was explored. The loop is subject to the same conditions as in
 // [Check], and it must be deterministic apart from the order of its goroutines: a run that differs when it is repeated
 // fails t.

@@ -2,6 +2,7 @@ package looptest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,6 +113,31 @@ func TestExploreFinds(t *testing.T) {
 	}
 	if len(r.Unstable) > 0 {
 		t.Error(r.Unstable)
+	}
+}
+
+// TestExploreDeadline: the context of a run and the contexts of its tools end as at a deadline.
+func TestExploreDeadline(t *testing.T) {
+	loop := looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+		var inTool atomic.Bool
+		for i, tool := range in.Tools {
+			in.Tools[i].Run = func(ctx context.Context, args string) (string, error) {
+				text, err := tool.Run(ctx, args)
+				if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+					inTool.Store(true)
+				}
+				return text, err
+			}
+		}
+		result, err := kernel(ctx, in)
+		if inTool.Load() && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			panic("the deadline has passed")
+		}
+		return result, err
+	})
+	r := looptest.Explored(t, loop, nil)
+	if len(r.Failures) != 1 || !strings.Contains(r.Failures[0].Message, "the loop panicked: the deadline has passed") || fmt.Sprint(r.Failures[0].Choices) != `[before the answer a {"n":4}: the deadline of the run passes]` {
+		t.Errorf("failures %v, want a panic after the deadline", r.Failures)
 	}
 }
 

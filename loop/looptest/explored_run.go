@@ -32,7 +32,9 @@ type exploredRun struct {
 	c      *explore.Choices
 	memory *memory
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel func()
+
+	passDeadline func()
 
 	checked atomic.Bool
 	free    context.Context // ends when the run has been checked
@@ -106,7 +108,10 @@ func (r *exploredRun) log(format string, args ...any) {
 
 // run runs the loop in this bubble, and lets its answers come.
 func (r *exploredRun) run(t *testing.T) {
-	r.ctx, r.cancel = context.WithCancel(t.Context())
+	var end func(error)
+	r.ctx, end = fake.NewContext()
+	r.cancel = func() { end(context.Canceled) }
+	r.passDeadline = func() { end(context.DeadlineExceeded) }
 	defer r.cancel()
 	var release func()
 	r.free, release = context.WithCancel(t.Context())
@@ -235,7 +240,7 @@ func drain(ch <-chan struct{}) {
 	}
 }
 
-// interrupt cancels the run or lets an hour pass, if that is chosen.
+// interrupt cancels the run, ends its context as a deadline does, or lets an hour pass, if that is chosen.
 func (r *exploredRun) interrupt(name string) bool {
 	chosen := r.c.Fault("before the answer", name, interruptions)
 	switch chosen {
@@ -247,12 +252,15 @@ func (r *exploredRun) interrupt(name string) bool {
 	case 2:
 		r.modelFault, r.mayTimeOut = interruptions[2], true // a model call may have a timeout
 		time.Sleep(time.Hour)                               //nolint:forbidigo // virtual: it is a bubble's
+	case 3:
+		r.canceled = true
+		r.passDeadline()
 	}
 	r.log("%s", interruptions[chosen])
 	return true
 }
 
-var interruptions = []string{"", "the run is canceled", "an hour passes"}
+var interruptions = []string{"", "the run is canceled", "an hour passes", "the deadline of the run passes"}
 
 // next lets an answer come, or cancels the run.
 func (r *exploredRun) next(pending []*fake.Pending) {
