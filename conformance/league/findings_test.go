@@ -35,6 +35,7 @@ const (
 	wrongArgs   = "has arguments"
 	extraText   = "has a text after its arguments"
 	canceled    = "the run is canceled"
+	deadline    = "the deadline of the run passes"
 	hangs       = "hangs"
 	late        = "returns after an hour"
 )
@@ -46,7 +47,7 @@ var findings = []finding{
 	{"agentloop", "INV-08", []string{quirks}, causeDocumented, "The same: two calls of `a` run with an empty object."},
 	{"deepagents", "INV-07", []string{wrongArgs, extraText, quirks}, causeDocumented, "A call with invalid arguments is repaired by a separate request to a model, which continues no response (requirements DA-25 to DA-28). The request after that continues the conversation."},
 
-	{"fantasy", "INV-17", []string{canceled, hangs}, causeLoop, "Tools that are not `Parallel` run one after the other, and the code between them does not look at the context (`executeTools` and `processStepStream` in `agent.go`). A tool that starts after the cancel gets the canceled context, and can return at once."},
+	{"fantasy", "INV-17", []string{canceled, deadline, hangs}, causeLoop, "Tools that are not `Parallel` run one after the other, and the code between them does not look at the context (`executeTools` and `processStepStream` in `agent.go`). A tool that starts after the cancel gets the canceled context, and can return at once."},
 	{"fantasy", "INV-03", []string{anyFault}, causeLoop, "The result of a `Parallel` tool is appended when the tool ends (`processStepStream` in `agent.go`). Each result has its id, so Chat Completions accepts the request, but the request depends on which tool is faster. Tools that are not `Parallel`, the default, keep the order."},
 	{"fantasy", "INV-09", []string{cutStream}, causeLoop, "A stream whose body ends early, without an error of the connection and without a finish reason, is retried only if it has no call. A call that has begun counts as complete, and one without arguments so far gets an empty object (`Stream` in `providers/openai/language_model.go`)."},
 	{"fantasy", "INV-09", []string{wrongFinish}, causeResponse, "The finish reason `error` is read as unknown, and the calls of the response run."},
@@ -59,7 +60,7 @@ var findings = []finding{
 
 	{"eino", "INV-09", []string{cutStream}, causeLoop, "A stream whose body ends early, without an error of the connection, counts as complete: neither `[DONE]` nor a finish reason is expected (`Stream` in `libs/acl/openai` of eino-ext). The calls so far run."},
 	{"eino", "INV-11", []string{cutStream}, causeLoop, "The same: the text so far is the answer."},
-	{"eino", "INV-16", []string{canceled}, causeLoop, "A run that is canceled when a stream has begun returns without closing the stream (`run` in `compose/graph_run.go`). The goroutine that reads it waits for its reader (`Stream` in `libs/acl/openai` of eino-ext)."},
+	{"eino", "INV-16", []string{canceled, deadline}, causeLoop, "A run that is canceled when a stream has begun returns without closing the stream (`run` in `compose/graph_run.go`). The goroutine that reads it waits for its reader (`Stream` in `libs/acl/openai` of eino-ext)."},
 	{"eino", "INV-09", []string{wrongFinish, quirks}, causeResponse, "The finish reason and errors next to a choice are not read, and the calls of the response run."},
 	{"eino", "INV-11", []string{wrongFinish, quirks}, causeResponse, "The finish reason and errors next to a choice are not read. Lines that are no data are skipped, and other forms of a chunk are an error."},
 	{"eino", "INV-07", []string{quirks}, causeResponse, "A stream without data in lines is read as an empty response, and the run ends."},

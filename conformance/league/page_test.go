@@ -70,8 +70,8 @@ response, and reports or repeats each failure, as with a provider. Time is virtu
 ## Explorations
 
 The scripts call the tools ` + "`a` and `b`" + `, and end with a text. An exploration makes all runs with at most one fault: an
-error of the model at each event of a response, a quirk of a provider, the failure of a tool, a cancel, or an hour that
-passes. Tools do not panic.
+error of the model at each event of a response, a quirk of a provider, the failure of a tool, a cancel, a deadline of
+the run, or an hour that passes. Tools do not panic.
 
 A loop that runs its tools one after the other has one order. A loop with streaming responses, or that repeats requests, has
 more runs.
