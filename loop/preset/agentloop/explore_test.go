@@ -138,7 +138,7 @@ func (x *exploredSnapshot) complete(ctx context.Context, l *agentloop.Loop, text
 	}
 }
 
-// next continues with the last snapshot, or begins again if there is none.
+// next continues with the last snapshot, or begins again if nothing was saved.
 func (x *exploredSnapshot) next(ctx context.Context) {
 	cfg := x.config()
 	if x.saved == nil {
