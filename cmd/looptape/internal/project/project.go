@@ -336,6 +336,6 @@ func (p *plan) next() {
 		p.w.Printf("This build of looptape has no release version: set RELEASE in %s.\n", workflowFile)
 	}
 	if _, err := p.root.Stat(".git"); err != nil {
-		p.w.Printf("GitHub reads workflows in the top folder of a repository only.\n")
+		p.w.Printf("GitHub reads workflows in the top folder of a repository only: if this is another folder, move %s there and set working-directory in it.\n", workflowFile)
 	}
 }
