@@ -104,9 +104,12 @@ func readPE(data []byte) (c contents, err error) {
 	if err != nil {
 		return c, err
 	}
+	// Go's linker also writes the section .symtab if it has no symbols.
 	c.arch = map[uint16]string{pe.IMAGE_FILE_MACHINE_AMD64: "amd64", pe.IMAGE_FILE_MACHINE_ARM64: "arm64"}[f.Machine]
 	for _, s := range f.Sections {
-		c.sections = append(c.sections, s.Name)
+		if s.Name != ".symtab" || f.NumberOfSymbols > 0 {
+			c.sections = append(c.sections, s.Name)
+		}
 	}
 	symbols, err := f.ImportedSymbols() // ImportedLibraries of debug/pe returns nothing
 	for _, symbol := range symbols {
