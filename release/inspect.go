@@ -12,7 +12,7 @@ import (
 )
 
 // maxBinary is the largest size of a binary, in bytes.
-const maxBinary = 30 << 20
+const maxBinary = 20 << 20
 
 // libraries are those of the system that a binary may need when it starts.
 var libraries = map[string][]string{
