@@ -85,7 +85,7 @@ func TestPython(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		out := p.must(t, t.TempDir(), "python", "-B", "-m", "pytest", "-q", "-rs", tests)
+		out := p.must(t, t.TempDir(), "python", "-B", "-W", "error::ResourceWarning", "-m", "pytest", "-q", "-rs", tests)
 		t.Logf("pytest: %.1f s\n%s", time.Since(start).Seconds(), out)
 		if os.Getenv("LOOPTAPE_PYTEST") != "" && strings.Contains(out, "skipped") {
 			t.Error("tests were skipped")

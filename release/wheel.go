@@ -86,8 +86,9 @@ Classifier: Typing :: Typed
 Description-Content-Type: text/markdown
 `
 	for _, license := range sorted(binary.Licenses) {
-		metadata += "License-File: " + license.name + "\n"
-		files = append(files, file{path.Join(info, "licenses", license.name), 0o644, license.data})
+		name := strings.TrimPrefix(license.name, "licenses/")
+		metadata += "License-File: " + name + "\n"
+		files = append(files, file{path.Join(info, "licenses", name), 0o644, license.data})
 	}
 	wheel := "Wheel-Version: 1.0\nGenerator: looptape\nRoot-Is-Purelib: false\n"
 	for _, tag := range tags {

@@ -24,7 +24,7 @@ import subprocess
 import tempfile
 import threading
 import weakref
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 __all__ = ["LooptapeError", "Server", "assert_check", "binary", "check", "record", "replay", "serve"]
 
@@ -71,38 +71,44 @@ class Server:
     _limit = 30.0  # seconds that the command has to print its address, and to end
 
     def __init__(self, arguments: Sequence[str]) -> None:
+        command = [binary(), *arguments, "--format", "json", "--until-eof"]
         self.report: Optional[Dict[str, Any]] = None
         self._arguments = list(arguments)
         self._owner = os.getpid()
         self._closing = threading.Lock()
+        self._closed = False
         self._stderr = tempfile.TemporaryFile()  # not a pipe, which could fill up
-        command = [binary(), *arguments, "--format", "json", "--until-eof"]
         # Ctrl-C must not end the server before the test.
         group: Dict[str, Any] = {"start_new_session": True}
         if os.name == "nt":
-            group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
+            group = {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP")}
         with _forking:
             try:
                 self._process = subprocess.Popen(  # without buffers, which have locks that a fork copies
                     command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, **group
                 )
             except OSError as error:
+                self._stderr.close()
                 raise _not_started(command, error) from error
             _running.add(self)
         limit = threading.Timer(self._limit, self._process.kill)
         limit.start()
         try:
             line = self._process.stdout.readline()  # type: ignore[union-attr]
-            if not line:
-                self.close()  # raises the error of the command
-            address = json.loads(line)
+            address = json.loads(line or "{}")
             self.url: str = address["url"]
             self.base_urls: Dict[str, str] = address["base_urls"]
             self.env: Dict[str, str] = address["env"]
-        except BaseException as error:
+        except (ValueError, KeyError, TypeError):
+            if line:
+                self._process.kill()
+            _, text = self._end()
+            if line:
+                text = f"{command[0]}: unexpected output instead of the address: {line!r}"
+            raise _failed(arguments, self._process.returncode, text or "The command printed nothing.", None) from None
+        except BaseException:
             self._process.kill()
-            if isinstance(error, (ValueError, KeyError, TypeError)):
-                raise self._error(f"{command[0]}: unexpected output instead of the address: {line!r}") from error
+            self._end()
             raise
         finally:
             limit.cancel()
@@ -115,29 +121,31 @@ class Server:
         if os.getpid() != self._owner:
             return None
         with self._closing:
-            if self._process.returncode is not None:
+            if self._closed:
                 return self.report
-            with _forking:
-                self._process.stdin.close()  # type: ignore[union-attr]
-                self._process.stdin = None
+            self._closed = True
+            out, text = self._end()
             try:
-                out, _ = self._process.communicate(timeout=self._limit)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                out, _ = self._process.communicate()
-        try:
-            self.report = json.loads(out)
-        except ValueError:
-            pass  # the text has the reason
+                self.report = json.loads(out)
+            except ValueError:
+                pass  # the text has the reason
         if self._process.returncode != 0 or self.report is None:
-            raise self._error()
+            raise _failed(self._arguments, self._process.returncode, text, self.report)
         return self.report
 
-    def _error(self, why: str = "") -> LooptapeError:
-        status = self._process.wait()
-        self._stderr.seek(0)
-        text = self._stderr.read().decode(errors="replace")
-        return _failed(self._arguments, status, why or text, self.report)
+    def _end(self) -> Tuple[bytes, str]:
+        """End the command and return its output and its text."""
+        with _forking, self._process.stdin:  # type: ignore[union-attr]
+            pass  # the end of its standard input
+        self._process.stdin = None
+        try:
+            out, _ = self._process.communicate(timeout=self._limit)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            out, _ = self._process.communicate()
+        with self._stderr:
+            self._stderr.seek(0)
+            return out, self._stderr.read().decode(errors="replace")
 
     def __enter__(self) -> Server:
         return self

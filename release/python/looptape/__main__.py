@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ def main() -> None:
     try:
         command = [binary(), *sys.argv[1:]]
         if os.name == "nt":
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command
             sys.exit(subprocess.call(command))
         os.execv(command[0], command)
     except (LooptapeError, OSError) as error:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import urllib.error
 import urllib.request
 
 WEATHER = """version: 2
@@ -19,8 +20,12 @@ TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type
 
 def post_urllib(url, body):
     headers = {"Authorization": "Bearer any-key", "Content-Type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)) as response:
-        return json.load(response)
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise
 
 
 def post_requests(url, body):

@@ -297,6 +297,38 @@ def test_server_ends_with_the_process(weather, number):
     process.communicate()
 
 
+@posix
+def test_ctrl_c_reaches_only_the_process(weather):
+    """Ctrl-C in a terminal is for all processes of its group."""
+    program = """if True:
+        import agents, looptape, sys, time
+        with looptape.serve(sys.argv[1]) as fake:
+            try:
+                print(fake.url, flush=True)
+                time.sleep(600)
+            except KeyboardInterrupt:
+                print(agents.run(fake.base_urls["openai"]), flush=True)"""
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}
+    process = subprocess.Popen([sys.executable, "-c", program, str(weather)], stdout=subprocess.PIPE, start_new_session=True, env=env)
+    process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.communicate()[0] == b"It rains in both.\n"
+    assert process.returncode == 0
+
+
+def test_many_messages(weather, tmp_path):
+    """What the command prints on standard error while it runs is larger than a pipe."""
+    with serve(weather) as fake, record(tmp_path / "w.tape", upstream={"openai": fake.base_urls["openai"]}) as proxy:
+        agents.run(proxy.base_urls["openai"])
+    recorded = replay(tmp_path / "w.tape", allow_unused=True)
+    for i in range(100):
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            agents.run(recorded.base_urls["openai"], prompt=1000 * f"{i} ")
+    with pytest.raises(LooptapeError) as caught:
+        recorded.close()
+    assert len(str(caught.value)) > 1 << 16
+
+
 def reject(url, times):
     """Send requests without the results of 20 calls. The server lists their ids each time."""
     for i in range(times):
@@ -343,6 +375,21 @@ def test_other_binary(weather, tmp_path, monkeypatch):
     path.chmod(0o644)
     with pytest.raises(LooptapeError, match="stub: command not found: install"):
         serve(weather)
+
+
+def test_no_resource_is_left(weather):
+    """With errors for warnings, neither files nor processes are left."""
+    program = """if True:
+        import gc, looptape, sys
+        for options in [{}, {"quirk": "QX-99"}]:
+            try:
+                looptape.serve(sys.argv[1], **options).close()
+            except looptape.LooptapeError as error:
+                print(error)
+        gc.collect()"""
+    done = subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", program, str(weather)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert b"No request came" in done.stdout
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @posix
