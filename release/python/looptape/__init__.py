@@ -84,8 +84,8 @@ class Server:
             group = {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP")}
         with _forking:
             try:
-                self._process = subprocess.Popen(  # without buffers, which have locks that a fork copies
-                    command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, **group
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, **group
                 )
             except OSError as error:
                 self._stderr.close()

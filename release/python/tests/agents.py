@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 import urllib.error
 import urllib.request
 
@@ -55,3 +56,9 @@ def run(base_url=None, omit=0, post=post_urllib, prompt="How is the weather in B
             return message["content"]
         for call in message["tool_calls"][omit:]:
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": "rain"})
+
+
+def wait():
+    """Wait for a signal. A single long sleep could begin after the signal came, and not end."""
+    for _ in range(1200):
+        time.sleep(0.05)

@@ -200,16 +200,17 @@ def test_other_prompt(looptape_replay):
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_interrupted(pytester, number):
+def test_interrupted(pytester, monkeypatch, number):
     """No server outlives pytest."""
+    monkeypatch.setenv("PYTHONPATH", os.path.dirname(__file__))
     (pytester.path / "weather.yaml").write_text(agents.WEATHER)
     pytester.makepyfile(
         """
-import time
+import agents
 
 def test_slow(looptape_serve):
     print(looptape_serve("weather.yaml").url, flush=True)
-    time.sleep(600)
+    agents.wait()
 """
     )
     process = subprocess.Popen([sys.executable, "-m", "pytest", "-s", "-q"], stdout=subprocess.PIPE)
