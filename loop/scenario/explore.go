@@ -45,12 +45,13 @@ func Reduce(s *fake.Script, adjust func(*loop.Config), f *explore.Failure) (*fak
 
 // exploration is the runs of one program, one after another.
 type exploration struct {
-	script *fake.Script
-	adjust func(*loop.Config)
-	cfg    loop.Config
-	world  *fake.World
-	agent  *loop.Agent // without middleware, with this clock
-	clock  *fake.Clock
+	script  *fake.Script
+	adjust  func(*loop.Config)
+	cfg     loop.Config
+	world   *fake.World
+	agent   *loop.Agent // without middleware, with this clock
+	clock   *fake.Clock
+	checker *check.Checker // of one run after another
 
 	second    bool          // it makes runs that another exploration compares with its own
 	sent      []sentRequest // of the last run
@@ -212,12 +213,15 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 		report("INV-26", "the run does not end: %v", v)
 	}
 	abandoned, process := 0, 0
-	checker := check.New(nil)
+	if x.checker == nil {
+		x.checker = check.New(nil)
+	}
+	x.checker.Reset()
 	for i, ev := range x.events {
 		if process < len(x.processes) && x.processes[process] == i {
 			process++
-			found = appendErrors(found, checker.Done())
-			checker = check.New(nil)
+			found = appendErrors(found, x.checker.Done())
+			x.checker.Reset()
 		}
 		switch b := ev.Body.(type) {
 		case trace.Abandoned:
@@ -227,12 +231,12 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 		case trace.ToolArguments:
 			x.record(process, b.ToolCallID, b.Arguments)
 		}
-		checker.Add(ev)
+		x.checker.Add(ev)
 	}
 	if live > abandoned {
 		report("INV-16", "%d goroutines were running when the run had ended, and %d calls were abandoned", live, abandoned)
 	}
-	found = appendErrors(found, checker.Done())
+	found = appendErrors(found, x.checker.Done())
 	x.checkEntered(report)
 	if x.endless() {
 		report("INV-26", "the run does not end; it made %d model calls and %d tool calls", len(x.sent), len(x.entered))

@@ -103,6 +103,8 @@ type Checker struct {
 	missing   bool // an event is
 	gap       int  // the place of the last missing event of an unknown run; 0 if there is none
 	partial   []PartialRun
+	over      *run // the run that ended last
+	spare     *run // its memory, after Reset
 }
 
 // New returns a Checker; opts may be nil.
@@ -112,6 +114,14 @@ func New(opts *Options) *Checker {
 		c.opts = *opts
 	}
 	return c
+}
+
+// Reset forgets all events, as if c were new. It uses the memory of the last run that ended again.
+func (c *Checker) Reset() {
+	clear(c.runs)
+	clear(c.ended)
+	clear(c.suspended)
+	*c = Checker{opts: c.opts, runs: c.runs, ended: c.ended, suspended: c.suspended, spare: c.over}
 }
 
 // Add checks the next event. Runs may be interleaved; the events of one run are in order. The
@@ -166,9 +176,14 @@ func (c *Checker) find(ev trace.Event) *run {
 
 func (c *Checker) open(name string) *run {
 	name = strings.Clone(name)
-	r := &run{sink: sink{run: name, event: NoEvent, sound: true, found: &c.found}, checker: c, top: -1}
+	r := c.spare
+	if c.spare = nil; r == nil {
+		r = &run{answer: exchange{list: newList()}}
+	} else {
+		r.reset()
+	}
+	r.sink, r.checker, r.top = sink{run: name, event: NoEvent, sound: true, found: &c.found}, c, -1
 	r.declared = newDeclared(nil)
-	r.answer.list = newList()
 	r.answer.list.recent = &r.batch
 	r.step.n = trace.NoStep
 	c.runs[name] = r
@@ -177,7 +192,7 @@ func (c *Checker) open(name string) *run {
 }
 
 func (c *Checker) end(r *run) {
-	c.last = nil
+	c.last, c.over = nil, r
 	c.ended[r.run] = r.trust == incomplete
 	delete(c.runs, r.run)
 	r.released = true
@@ -199,7 +214,8 @@ func (c *Checker) Done() []Violation {
 			r.report(invOneEnd, "the run has no run.end: the recording was interrupted, or the loop does not end the run")
 		}
 	}
-	c.runs, c.order, c.last = map[string]*run{}, nil, nil
+	clear(c.runs)
+	c.order, c.last = nil, nil
 	return c.found
 }
 

@@ -139,6 +139,34 @@ func TestAnyEvents(t *testing.T) {
 	})
 }
 
+// TestReset checks that a Checker reports the same after Reset as a new one.
+func TestReset(t *testing.T) {
+	c := check.New(nil)
+	add := func(c *check.Checker, events []trace.Event) []check.Violation {
+		for _, ev := range events {
+			c.Add(ev)
+		}
+		return c.Done()
+	}
+	first := begin("r1", declared).round(call("c1", "f"), bad("c1")).done().
+		ask().turn(call("c3", "f"), call("q", "g")).end(trace.ReasonClientTools, "c3", "q").events
+	second := begin("r1", declared).round(call("c4", "f"), bad("c4")).done().ask().turn(text("done")).done().end(trace.ReasonEndTurn).events
+	rapid.Check(t, func(t *rapid.T) {
+		events := drawEvents.Draw(t, "events")
+		if rapid.Bool().Draw(t, "second") {
+			events = second[:rapid.IntRange(0, len(second)).Draw(t, "to")]
+		} else if rapid.Bool().Draw(t, "begins") {
+			events = slices.Concat(first[:1], events)
+		}
+		c.Reset()
+		add(c, first)
+		c.Reset()
+		if diff := cmp.Diff(add(check.New(nil), events), add(c, events)); diff != "" {
+			t.Errorf("after Reset (-new +reset):\n%s", diff)
+		}
+	})
+}
+
 // TestAnyMessages does the same for lists of messages.
 func TestAnyMessages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -48,6 +48,19 @@ type run struct {
 	tripped   bool // the last step reached the count of the runaway guard
 }
 
+// reset makes an empty run of one that has ended. It keeps memory.
+func (r *run) reset() {
+	x, b, s := &r.answer, &r.batch, &r.streaks
+	x.deltas.reset()
+	x.list.Table.Clear()
+	clear(s.tools)
+	*r = run{
+		answer:  exchange{deltas: x.deltas, list: list{Table: x.list.Table, placed: x.list.placed[:0], open: x.list.open[:0], late: x.list.late[:0]}},
+		batch:   batch{calls: b.calls[:0]},
+		streaks: streaks{tools: s.tools, touched: s.touched[:0]},
+	}
+}
+
 type step struct {
 	open    bool
 	n       int // the Step of its events

@@ -28,6 +28,12 @@ type Place struct {
 // New returns an empty table.
 func New() Table { return Table{slots: make([]int32, 8)} }
 
+// Clear removes all ids.
+func (t *Table) Clear() {
+	clear(t.slots)
+	t.Places = t.Places[:0]
+}
+
 // Lookup returns the place of an id with this hash, if there is one.
 func (t *Table) Lookup(hash uint64) (at int32, ok bool) {
 	for i := hash; ; i++ {
