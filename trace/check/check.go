@@ -116,7 +116,7 @@ func New(opts *Options) *Checker {
 	return c
 }
 
-// Reset forgets all events, as if c were new. It uses the memory of the last run that ended again.
+// Reset discards all events, as if c were new. It uses the memory of the last run that ended again.
 func (c *Checker) Reset() {
 	clear(c.runs)
 	clear(c.ended)
