@@ -33,14 +33,14 @@ func do(t *testing.T, dir, name string, arguments ...string) string {
 	return out
 }
 
-// cloned returns a clone of this repository, at its commit with the tag v0.9.0-test, in a new folder.
+// cloned returns a clone of this repository, at its commit with the tag v0.9.0-rc.1, in a new folder.
 func cloned(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
 	if err := exec.CommandContext(t.Context(), "git", "clone", "--quiet", "..", dir).Run(); err != nil {
 		t.Skipf("the release is not tested, because git does not clone this repository: %v", err)
 	}
-	do(t, dir, "git", "tag", "v0.9.0-test")
+	do(t, dir, "git", "tag", "v0.9.0-rc.1")
 	return dir
 }
 
@@ -71,7 +71,7 @@ func TestReleaseRepeats(t *testing.T) {
 	if all {
 		chosen = platforms
 	}
-	o := options{repository: cloned(t, "one"), out: filepath.Join(t.TempDir(), "dist"), platforms: chosen, version: "v0.9.0-test"}
+	o := options{repository: cloned(t, "one"), out: filepath.Join(t.TempDir(), "dist"), platforms: chosen, version: "v0.9.0-rc.1"}
 	var printed bytes.Buffer
 	if err := run(t.Context(), o, &printed); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func clonedWithout(t *testing.T, variable, name string) string {
 // checkArchive checks what the archive for a platform contains. It runs the binary if it is for this platform.
 func checkArchive(t *testing.T, p Platform, packages map[string]string) {
 	t.Helper()
-	name := "looptape_0.9.0-test_" + p.OS + "_" + p.Arch
+	name := "looptape_0.9.0-rc.1_" + p.OS + "_" + p.Arch
 	contents := map[string]string{}
 	if p.OS == "windows" {
 		archive, err := zip.NewReader(strings.NewReader(packages[name+".zip"]), int64(len(packages[name+".zip"])))
@@ -160,7 +160,7 @@ func checkArchive(t *testing.T, p Platform, packages map[string]string) {
 	if err != nil {
 		t.Fatalf("%s: %v", p, err)
 	}
-	if info.Main.Version != "v0.9.0-test" {
+	if info.Main.Version != "v0.9.0-rc.1" {
 		t.Errorf("%s: the version is %s, want the tag", p, info.Main.Version)
 	}
 	modules := map[string]bool{"go": true}
@@ -191,7 +191,7 @@ func checkArchive(t *testing.T, p Platform, packages map[string]string) {
 	if err := os.WriteFile(program, []byte(binary), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := do(t, ".", program, "--version"), "looptape version v0.9.0-test "; !strings.HasPrefix(got, want) {
+	if got, want := do(t, ".", program, "--version"), "looptape version v0.9.0-rc.1 "; !strings.HasPrefix(got, want) {
 		t.Errorf("--version: got %q, want %q…", got, want)
 	}
 	do(t, ".", program, "demo")
