@@ -68,6 +68,9 @@ func folder(t *testing.T, dir string) map[string]string {
 func TestReleaseRepeats(t *testing.T) {
 	chosen := []Platform{{"linux", "amd64"}}
 	all := os.Getenv("LOOPTAPE_RELEASE") == "all"
+	if testing.Short() && !all {
+		t.Skip("with -short: it compiles all packages with the flags of a release")
+	}
 	if all {
 		chosen = platforms
 	}

@@ -39,11 +39,12 @@ prints the events of the run.
 With a program after --, explore runs the program instead of the loop of
 looptape, with the server of looptape serve and its environment variables. The
 choices are its responses: their order, errors, quirks, interrupted and stalled
-connections, and pauses, and when the run is canceled. The program is started again for each run, or with
---keep once: then it reads a line "run N" for each run from its standard input
-and writes a line "done", or "done STATUS", when the run has ended. A failure is
-repeated --repeat times, and reported as unstable if not all of these runs show
-it. GOMAXPROCS is the number of programs that run concurrently.
+connections, and pauses, and when the run is canceled. The program is started
+again for each run, or with --keep once: then it reads a line "run N" for each
+run from its standard input and writes a line "done", or "done STATUS", when the
+run has ended. A failure is repeated --repeat times, and reported as unstable if
+not all of these runs show it. GOMAXPROCS is the number of programs that run
+concurrently.
 
 --write writes two files for each failure to a folder: a scenario that is as
 small as the failure permits, and a Go test that repeats the failure with it.
