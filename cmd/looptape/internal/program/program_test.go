@@ -321,26 +321,26 @@ func TestFails(t *testing.T) {
 	}
 }
 
-// TestCancel cancels the runs of programs, before and after each response.
-func TestCancel(t *testing.T) {
+// TestProgramCanceled cancels the runs of programs, before and after each response.
+func TestProgramCanceled(t *testing.T) {
 	if !child.CanSignal {
 		t.Skip("programs cannot get signals")
 	}
 	for _, tt := range []struct {
 		how    string
 		cancel program.Cancel
-		want   []string
+		late   bool // the run does not end after a cancel
 	}{
-		{"loop", program.CancelSIGTERM, nil},
-		{"deaf loop", program.CancelSIGTERM, []string{"INV-26 [model call 1: comes in two parts before the second part of the answer 1: the run is canceled] 2/2"}},
-		{"deaf loop", program.CancelSIGINT, nil},
-		{"keep cancelable loop", program.CancelLine, nil},
-		{"keep loop", program.CancelLine, []string{"INV-26 [model call 1: comes in two parts before the second part of the answer 1: the run is canceled] 2/2"}},
+		{"loop", program.CancelSIGTERM, false},
+		{"deaf loop", program.CancelSIGTERM, true},
+		{"deaf loop", program.CancelSIGINT, false},
+		{"keep cancelable loop", program.CancelLine, false},
+		{"keep loop", program.CancelLine, true},
 	} {
 		t.Run(fmt.Sprint(tt.how, tt.cancel), func(t *testing.T) {
 			cfg := config(script("weather", 0), tt.how)
 			cfg.Cancel, cfg.CancelTimeout = tt.cancel, 5*time.Second
-			if tt.want != nil && strings.HasPrefix(tt.want[0], "INV-26") {
+			if tt.late {
 				cfg.CancelTimeout = 200 * time.Millisecond
 			}
 			e, err := program.New(t.Context(), cfg)
@@ -348,8 +348,12 @@ func TestCancel(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := explore.Exhaust(e.Program, explore.Bounds{Faults: 1, Repeat: 2})
-			if got := failures(r); !slices.Equal(got, tt.want) || !r.Complete {
-				t.Errorf("%s: got %q, want %q", r.Summary(), got, tt.want)
+			// Which cancel is too late depends on the time that the program takes.
+			late := func(f string) bool {
+				return strings.HasPrefix(f, "INV-26 [") && strings.Contains(f, "the run is canceled]")
+			}
+			if got := failures(r); !r.Complete || tt.late != (len(got) == 1 && late(got[0])) || !tt.late && len(got) > 0 {
+				t.Errorf("%s: got %q, want INV-26: %v", r.Summary(), got, tt.late)
 			}
 			p := e.Program()
 			defer p.Close()
