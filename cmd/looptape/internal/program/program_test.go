@@ -321,8 +321,8 @@ func TestFails(t *testing.T) {
 	}
 }
 
-// TestProgramCanceled cancels the runs of programs, before and after each response.
-func TestProgramCanceled(t *testing.T) {
+// TestExploredProgramCanceled cancels the runs of programs, before and after each response.
+func TestExploredProgramCanceled(t *testing.T) {
 	if !child.CanSignal {
 		t.Skip("programs cannot get signals")
 	}
