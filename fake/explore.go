@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -107,69 +106,6 @@ func (w *World) Renew() context.Context {
 	defer c.mu.Unlock()
 	c.end = w.ctx.end
 	return w.ctx
-}
-
-// runContext is a context that ends when end is called. Contexts within it end at once.
-type runContext struct {
-	context.Context // without an end
-	done            chan struct{}
-
-	mu    sync.Mutex
-	err   error
-	after []*func()
-}
-
-// NewContext returns a context that ends when end is called, with its error: context.Canceled, or context.DeadlineExceeded for a
-// deadline that is not a time. It has no Deadline.
-func NewContext() (ctx context.Context, end func(err error)) {
-	c := newRunContext()
-	return c, c.end
-}
-
-func newRunContext() *runContext {
-	return &runContext{Context: context.Background(), done: make(chan struct{})}
-}
-
-func (c *runContext) Done() <-chan struct{} { return c.done }
-
-func (c *runContext) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
-
-// AfterFunc calls f at the end. Package context uses it for the contexts within.
-func (c *runContext) AfterFunc(f func()) (stop func() bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		go f()
-		return func() bool { return false }
-	}
-	c.after = append(c.after, &f)
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		i := slices.Index(c.after, &f)
-		if i >= 0 {
-			c.after = slices.Delete(c.after, i, i+1)
-		}
-		return i >= 0
-	}
-}
-
-func (c *runContext) end(err error) {
-	c.mu.Lock()
-	after := c.after
-	c.after = nil
-	if c.err == nil {
-		c.err = err
-		close(c.done)
-	}
-	c.mu.Unlock()
-	for _, f := range after {
-		(*f)()
-	}
 }
 
 // Stream implements [llm.Model] for the run.
@@ -532,75 +468,4 @@ func (c *Clock) nextTask() int {
 	}
 	c.deliver(c.pending[i-n])
 	return n
-}
-
-// Go calls f on a goroutine of the world, which a tool may end, and returns its panic when f has ended, or the error
-// of a deadlock, which the loop may have handled as the error of a call or a hook.
-func (w *World) Go(f func()) (panicked any) {
-	t, done := w.pool.take(0), make(chan struct{})
-	t.f = func() {
-		defer close(done)
-		defer func() { panicked = recover() }()
-		f()
-	}
-	t.wake <- struct{}{}
-	<-done
-	if err := w.model.Clock.deadlock; panicked == nil && err != nil {
-		return err
-	}
-	return panicked
-}
-
-// Close ends the goroutines of the world.
-func (w *World) Close() {
-	w.pool.mu.Lock()
-	defer w.pool.mu.Unlock()
-	for _, t := range w.pool.idle {
-		close(t.wake)
-	}
-	w.pool.idle, w.pool.closed = nil, true
-}
-
-// pool keeps tasks with their goroutines for the next run: their stacks have grown.
-type pool struct {
-	mu     sync.Mutex
-	idle   []*task
-	names  []string // by number
-	closed bool
-}
-
-// take returns a task whose goroutine runs it when it is woken. number is that of the call of Go.
-func (p *pool) take(number int) *task {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.names) <= number {
-		p.names = append(p.names, "goroutine "+strconv.Itoa(len(p.names)))
-	}
-	var t *task
-	if n := len(p.idle); n > 0 {
-		t = p.idle[n-1]
-		p.idle = p.idle[:n-1]
-	} else {
-		t = newTask()
-		go func() {
-			for range t.wake {
-				t.run()
-				p.put(t)
-			}
-		}()
-	}
-	t.name = p.names[number]
-	return t
-}
-
-// put keeps a task that has ended, unless the world is closed.
-func (p *pool) put(t *task) {
-	*t = task{wake: t.wake}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		close(t.wake)
-		return
-	}
-	p.idle = append(p.idle, t)
 }
