@@ -26,7 +26,7 @@ func Program(s *fake.Script, adjust func(*loop.Config)) (func() explore.Program,
 		return nil, err
 	}
 	return func() explore.Program {
-		x := &exploration{script: s, adjust: adjust, world: fake.NewWorld(s), maxCalls: maxCallsOf(s)}
+		x := &exploration{script: s, adjust: adjust, world: fake.NewWorld(s)}
 		x.configure()
 		return x
 	}, nil
@@ -87,6 +87,7 @@ func (x *exploration) configure() {
 		x.cfg.Tools = append(x.cfg.Tools, lt)
 	}
 	x.cfg.Deltas = true
+	x.maxCalls = maxCallsOf(x.script)
 	if x.adjust != nil {
 		x.adjust(&x.cfg)
 	}
@@ -164,7 +165,7 @@ func (x *exploration) endless() bool { return len(x.sent)+len(x.entered) > x.max
 
 // limit ends a run that makes too many calls: its context, and then its goroutines.
 func (x *exploration) limit() {
-	if x.maxCalls == 0 || !x.endless() {
+	if !x.endless() {
 		return
 	}
 	if len(x.sent)+len(x.entered) > 2*x.maxCalls {

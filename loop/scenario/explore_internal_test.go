@@ -37,7 +37,7 @@ func TestSentRequestChanged(t *testing.T) {
 		"the new one of the second":  {func(_, second *llm.Request) { second.Messages[1].Parts[0] = llm.Text{Text: "other"} }, "INV-06: request 2 was changed after it was sent"},
 		"fewer messages than before": {func(_, second *llm.Request) { second.Messages = second.Messages[:0] }, "INV-06: request 2 was changed after it was sent"},
 	} {
-		x := &exploration{world: fake.NewWorld(&fake.Script{}), ctx: t.Context()}
+		x := &exploration{world: fake.NewWorld(&fake.Script{}), ctx: t.Context(), maxCalls: 10}
 		first := &llm.Request{Messages: []llm.Message{llm.User("go")}}
 		second := &llm.Request{Messages: append(slices.Clone(first.Messages), llm.Assistant(llm.Text{Text: "yes"}))}
 		x.Stream(t.Context(), first)

@@ -127,7 +127,7 @@ func inBothModes(c explore.Choice) bool {
 // resultOf returns the result of the run with these choices, or nil if it does not have them. failed reports whether a
 // model call failed.
 func (x *exploration) resultOf(list []explore.Choice, mode llm.ResponseMode) (result []byte, failed bool) {
-	y := &exploration{script: x.script, world: x.world, maxCalls: x.maxCalls, second: true}
+	y := &exploration{script: x.script, world: x.world, second: true}
 	y.adjust = func(c *loop.Config) {
 		if x.adjust != nil {
 			x.adjust(c)

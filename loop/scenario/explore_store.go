@@ -168,7 +168,7 @@ func (k *keeper) nextProcess(agent *loop.Agent, first loop.Input, report reporte
 // plainConversation returns the conversation of a run without a fault.
 func (x *exploration) plainConversation() []llm.Message {
 	if x.plain == nil {
-		other := &exploration{script: x.script, world: fake.NewWorld(x.script), maxCalls: x.maxCalls}
+		other := &exploration{script: x.script, world: fake.NewWorld(x.script)}
 		other.configure()
 		defer other.Close()
 		explore.Replay(other, []explore.Choice{{At: "store", Option: storeUses[1]}})
