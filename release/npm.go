@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +34,7 @@ func npmPackages(b *Build) (files []file, err error) {
 			return nil, err
 		}
 	}
-	contents, err := npmModule(b.Source, version, optional)
+	contents, err := npmModule(b, version, optional)
 	if err != nil {
 		return nil, err
 	}
@@ -43,36 +42,24 @@ func npmPackages(b *Build) (files []file, err error) {
 }
 
 // npmModule returns the files of the package looptape.
-func npmModule(source, version string, optional map[string]string) (files []file, err error) {
-	dir := os.DirFS(filepath.Join(source, "release", "npm"))
-	for _, pattern := range []string{"*.js", "*.d.ts", "bin/*.js", "README.md"} {
-		names, err := fs.Glob(dir, pattern)
-		if err != nil {
-			return nil, err
-		}
-		if len(names) == 0 {
-			return nil, fmt.Errorf("release/npm/%s: no such file in %s", pattern, source)
-		}
-		for _, name := range names {
-			data, err := fs.ReadFile(dir, name)
-			if err != nil {
-				return nil, err
-			}
-			mode := fs.FileMode(0o644)
-			if strings.HasPrefix(name, "bin/") {
-				mode = 0o755
-			}
-			files = append(files, file{name, mode, data})
+func npmModule(b *Build, version string, optional map[string]string) (files []file, err error) {
+	if files, err = b.sourceFiles("npm", "*.js", "*.d.ts", "bin/*.js", "README.md"); err != nil {
+		return nil, err
+	}
+	for i := range files {
+		if strings.HasPrefix(files[i].name, "bin/") {
+			files[i].mode = 0o755
 		}
 	}
-	license, err := os.ReadFile(filepath.Join(source, "LICENSE"))
+	license, err := os.ReadFile(filepath.Join(b.Source, "LICENSE"))
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := fs.ReadFile(dir, "package.json")
+	templates, err := b.sourceFiles("npm", "package.json")
 	if err != nil {
 		return nil, err
 	}
+	manifest := templates[0].data
 	dependencies, err := json.Marshal(optional)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -23,6 +24,25 @@ func (b *Build) packages() (files []file, err error) {
 			return nil, err
 		}
 		files = append(files, packed...)
+	}
+	return files, nil
+}
+
+// sourceFiles returns the files below release/folder that match patterns, with names relative to it. Each pattern must match.
+func (b *Build) sourceFiles(folder string, patterns ...string) (files []file, err error) {
+	dir := os.DirFS(filepath.Join(b.Source, "release", folder))
+	for _, pattern := range patterns {
+		names, err := fs.Glob(dir, pattern)
+		if err != nil || len(names) == 0 {
+			return nil, fmt.Errorf("release/%s/%s in %s: %w", folder, pattern, b.Source, cmp.Or(err, fs.ErrNotExist))
+		}
+		for _, name := range names {
+			data, err := fs.ReadFile(dir, name)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file{name, 0o644, data})
+		}
 	}
 	return files, nil
 }

@@ -2,14 +2,10 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -33,16 +29,20 @@ func wheels(b *Build) (files []file, err error) {
 	if err != nil {
 		return nil, err
 	}
-	sources := os.DirFS(filepath.Join(b.Source, "release", "python"))
+	sources, err := b.sourceFiles("python", "looptape/*.py", "looptape/py.typed")
+	if err != nil {
+		return nil, err
+	}
+	readme, err := b.sourceFiles("python", "README.md")
+	if err != nil {
+		return nil, err
+	}
 	for _, binary := range b.Binaries {
 		tags, ok := wheelTags[binary.Platform]
 		if !ok {
 			return nil, fmt.Errorf("%s: missing tag of wheels", binary.Platform)
 		}
-		contents, err := wheelFiles(sources, binary, version, tags)
-		if err != nil {
-			return nil, err
-		}
+		contents := wheelFiles(sources, readme[0].data, binary, version, tags)
 		var out bytes.Buffer
 		if err := zipFile(&out, contents); err != nil {
 			return nil, err
@@ -54,25 +54,8 @@ func wheels(b *Build) (files []file, err error) {
 }
 
 // wheelFiles returns the files of a wheel.
-func wheelFiles(sources fs.FS, binary Binary, version string, tags []string) ([]file, error) {
-	files := []file{{"looptape/bin/" + binary.Executable(), 0o755, binary.Data}}
-	for _, pattern := range []string{"looptape/*.py", "looptape/py.typed"} {
-		names, err := fs.Glob(sources, pattern)
-		if err != nil || len(names) == 0 {
-			return nil, fmt.Errorf("release/python/%s: %w", pattern, cmp.Or(err, fs.ErrNotExist))
-		}
-		for _, name := range names {
-			data, err := fs.ReadFile(sources, name)
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, file{name, 0o644, data})
-		}
-	}
-	description, err := fs.ReadFile(sources, "README.md")
-	if err != nil {
-		return nil, err
-	}
+func wheelFiles(sources []file, description []byte, binary Binary, version string, tags []string) []file {
+	files := append([]file{{"looptape/bin/" + binary.Executable(), 0o755, binary.Data}}, sources...)
 	info := "looptape-" + version + ".dist-info"
 	metadata := "Metadata-Version: 2.4\nName: looptape\nVersion: " + version + `
 Summary: Test agent loops against scripted, strict and recorded model providers
@@ -106,7 +89,7 @@ Description-Content-Type: text/markdown
 		fmt.Fprintf(&list, "%s,sha256=%s,%d\n", f.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(f.data))
 	}
 	fmt.Fprintf(&list, "%s,,\n", record)
-	return append(files, file{record, 0o644, list.Bytes()}), nil
+	return append(files, file{record, 0o644, list.Bytes()})
 }
 
 // goVersion matches a version of a Go module: core, kind and number of a pre-release, time and revision of a
