@@ -3,6 +3,8 @@ package looptape_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/looptape/looptape/internal/docpage"
 )
 
 // maxReaderLines limits what a reader of docs/go.md writes up to a test that fails.
@@ -11,9 +13,9 @@ const maxReaderLines = 15
 func TestGoPage(t *testing.T) {
 	const page = "docs/go.md"
 	lines := 0
-	for _, bl := range blocks(t, page, read(t, page)) {
-		for line := range strings.Lines(bl.text) {
-			if bl.lang == "go" && strings.TrimSpace(line) != "" {
+	for _, bl := range docpage.Blocks(read(t, page)) {
+		for line := range strings.Lines(bl.Text) {
+			if bl.Lang == "go" && strings.TrimSpace(line) != "" {
 				lines++
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/looptape/looptape/internal/docpage"
 )
 
 // TestDocLinks checks that the targets of links exist, and that README links to every page.
@@ -13,7 +15,7 @@ func TestDocLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)]*)\)`) // also links that a browser does not recognize
 	linked := map[string]bool{}
 	for _, page := range pages(t) {
-		text := fence.ReplaceAllString(read(t, page), "")
+		text := docpage.Prose(read(t, page))
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			target, anchor, _ := strings.Cut(m[1], "#")
 			if strings.Contains(target, "://") {
@@ -45,7 +47,7 @@ func TestDocLinks(t *testing.T) {
 // anchors returns the anchors of the headings of a page, as GitHub writes them.
 func anchors(text string) map[string]bool {
 	out := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(docpage.Prose(text), -1) {
 		out[slug(m[1])] = true
 	}
 	return out
@@ -84,7 +86,7 @@ func TestDocNames(t *testing.T) {
 		if page == "CHANGELOG.md" || page == "docs/contracts.md" {
 			continue // has names of older versions, or of tests
 		}
-		for _, m := range docName.FindAllStringSubmatch(fence.ReplaceAllString(read(t, page), ""), -1) {
+		for _, m := range docName.FindAllStringSubmatch(docpage.Prose(read(t, page)), -1) {
 			names, ok := packages[m[1]]
 			if !ok || strings.HasPrefix(m[2], "Test") { // TestSecurityPage checks the tests
 				continue

@@ -18,6 +18,7 @@ import (
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/docpage"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace/check"
@@ -113,12 +114,12 @@ func (b *book) page(t *testing.T, name string) {
 	want := tables(t, is)
 	var out strings.Builder
 	rest := 0
-	for _, bl := range blocks(t, name, want) {
+	for _, bl := range blocks(name, want) {
 		if slices.Contains(pagesOfPackages, name) {
 			break
 		}
-		out.WriteString(want[rest:bl.from])
-		rest = bl.to
+		out.WriteString(want[rest:bl.From])
+		rest = bl.To
 		out.WriteString(b.block(t, dir, bl))
 	}
 	out.WriteString(want[rest:])
@@ -138,39 +139,39 @@ var pagesOfPackages = []string{"docs/javascript.md", "docs/python.md"}
 func (b *book) block(t *testing.T, dir string, bl block) string {
 	t.Helper()
 	switch {
-	case strings.HasPrefix(bl.file, "conformance/"), strings.HasPrefix(bl.file, "contrib/"): // other modules, whose tests run the files
-		if !strings.Contains(read(t, bl.file), bl.text) {
-			t.Errorf("%s: %s does not contain this text:\n%s", bl.at, bl.file, bl.text)
+	case strings.HasPrefix(bl.File, "conformance/"), strings.HasPrefix(bl.File, "contrib/"): // other modules, whose tests run the files
+		if !strings.Contains(read(t, bl.File), bl.Text) {
+			t.Errorf("%s: %s does not contain this text:\n%s", bl.at, bl.File, bl.Text)
 		}
-	case bl.file != "":
-		write(t, filepath.Join(dir, bl.file), bl.text)
+	case bl.File != "":
+		write(t, filepath.Join(dir, bl.File), bl.Text)
 	}
-	if strings.HasPrefix(bl.at, "docs/ci.md:") && bl.file != "" {
-		return bl.text // cmd/looptape.TestCIPage runs it
+	if strings.HasPrefix(bl.at, "docs/ci.md:") && bl.File != "" {
+		return bl.Text // cmd/looptape.TestCIPage runs it
 	}
-	switch bl.lang {
+	switch bl.Lang {
 	case "console":
 		return b.console(t, dir, bl)
 	case "yaml", "txtar":
-		if !evals.IsSuite([]byte(bl.text)) {
+		if !evals.IsSuite([]byte(bl.Text)) {
 			return play(t, bl)
 		}
 		maker := scorers.Maker{Files: os.DirFS(dir), Environ: []string{}, Grader: func(*scorers.Grader) (llm.Model, error) { return fake.NewModel(), nil }}
-		if _, err := evals.ParseSuite(bl.at, []byte(bl.text), maker.Parse); err != nil {
+		if _, err := evals.ParseSuite(bl.at, []byte(bl.Text), maker.Parse); err != nil {
 			t.Error(err)
 		}
 	case "json":
-		for line := range strings.Lines(bl.text) {
-			if !json.Valid([]byte(line)) && !json.Valid([]byte(bl.text)) {
+		for line := range strings.Lines(bl.Text) {
+			if !json.Valid([]byte(line)) && !json.Valid([]byte(bl.Text)) {
 				t.Errorf("%s: not JSON: %s", bl.at, line)
 			}
 		}
 	case "go", "jsonl", "js", "python":
-		if bl.file == "" {
-			t.Errorf("%s: missing file name before a block of %s", bl.at, bl.lang)
+		if bl.File == "" {
+			t.Errorf("%s: missing file name before a block of %s", bl.at, bl.Lang)
 		}
 	case "sh":
-		for line := range strings.Lines(bl.text) {
+		for line := range strings.Lines(bl.Text) {
 			if mod := filepath.Join(dir, "go.mod"); strings.TrimSpace(line) == goGet && isFile(mod) {
 				write(t, mod, strings.Replace(read(t, filepath.Join(b.dir, "go.mod")), "module example.com/docs\n", "module example.com/agent\n", 1))
 				write(t, filepath.Join(dir, "go.sum"), read(t, "go.sum"))
@@ -182,9 +183,9 @@ func (b *book) block(t *testing.T, dir string, bl block) string {
 		}
 	case "text", "mermaid":
 	default:
-		t.Errorf("%s: unknown language %q of a block", bl.at, bl.lang)
+		t.Errorf("%s: unknown language %q of a block", bl.at, bl.Lang)
 	}
-	return bl.text
+	return bl.Text
 }
 
 // goGet needs a network. On a page whose folder is a module, the module gets a requirement of this checkout.
@@ -211,8 +212,8 @@ var notRun = []string{
 func (b *book) console(t *testing.T, dir string, bl block) string {
 	t.Helper()
 	var out strings.Builder
-	for _, m := range command.FindAllStringSubmatch(bl.text, -1) {
-		text := m[1]
+	for _, c := range docpage.Commands(bl.Text) {
+		text := c.Text
 		out.WriteString("$ " + text + "\n")
 		if strings.Contains(text, "python3 ") {
 			if _, err := exec.LookPath("python3"); err != nil {
@@ -228,13 +229,10 @@ func (b *book) console(t *testing.T, dir string, bl block) string {
 		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && (!exited || !strings.Contains(text, "echo")) {
 			t.Errorf("%s: %s: %v; show the status of a command that fails (; echo \"exit status $?\"); output:\n%s", bl.at, text, err, printed)
 		}
-		out.WriteString(shortened(steady(string(printed)), m[2]))
+		out.WriteString(shortened(steady(string(printed)), c.Output))
 	}
 	return out.String()
 }
-
-// command matches a command in a console block with its output.
-var command = regexp.MustCompile(`(?m)^\$ (.*)\n((?:[^$\n].*\n|\n)*)`)
 
 // shortened omits the lines of printed that shown omits with a line that is only ….
 func shortened(printed, shown string) string {
@@ -273,19 +271,19 @@ var (
 // play runs a scenario and returns its text, with the new trace if it expects one.
 func play(t *testing.T, bl block) string {
 	t.Helper()
-	text := bl.text
-	if bl.file == "" && bl.lang == "yaml" {
+	text := bl.Text
+	if bl.File == "" && bl.Lang == "yaml" {
 		text = complete(text)
 	}
 	f, err := scenario.Parse(bl.at, []byte(text))
 	if err != nil {
 		t.Error(err)
-		return bl.text
+		return bl.Text
 	}
 	o, err := scenario.Run(t.Context(), f.Script, nil)
 	if err != nil {
 		t.Error(err)
-		return bl.text
+		return bl.Text
 	}
 	c := check.New(nil)
 	for _, ev := range o.Events {
@@ -295,7 +293,7 @@ func play(t *testing.T, bl block) string {
 		t.Errorf("%s: %v", bl.at, v)
 	}
 	if !f.HasTrace {
-		return bl.text
+		return bl.Text
 	}
 	return string(f.With(o))
 }
@@ -314,27 +312,16 @@ func complete(text string) string {
 	return text
 }
 
-// block is a fenced block. from and to are its place in the page.
+// block is a block of a page.
 type block struct {
-	lang, file, text string
-	from, to         int
-	at               string // page:line, for errors
+	docpage.Block
+
+	at string // page:line, for errors
 }
 
-var (
-	fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
-	named = regexp.MustCompile("`([A-Za-z0-9_./-]+)`:\n*$")
-)
-
-func blocks(t *testing.T, page, text string) (list []block) {
-	t.Helper()
-	for _, m := range fence.FindAllStringSubmatchIndex(text, -1) {
-		bl := block{lang: text[m[2]:m[3]], text: text[m[4]:m[5]], from: m[4], to: m[5]}
-		bl.at = fmt.Sprintf("%s:%d", page, 1+strings.Count(text[:m[0]], "\n"))
-		if n := named.FindStringSubmatch(text[:m[0]]); n != nil && bl.lang != "console" {
-			bl.file = n[1]
-		}
-		list = append(list, bl)
+func blocks(page, text string) (list []block) {
+	for _, b := range docpage.Blocks(text) {
+		list = append(list, block{b, fmt.Sprintf("%s:%d", page, b.Line)})
 	}
 	return list
 }

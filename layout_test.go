@@ -76,6 +76,10 @@ var table = []packageRule{
 		name: "internal/bubble", does: "contract suites in bubbles of `testing/synctest`",
 	},
 	{
+		name: "internal/docpage", does: "the examples of pages in docs, for the tests that run them",
+		not: "how an example is run",
+	},
+	{
 		name: "internal/cassettetest", does: "the recordings of `testdata/cassettes`: their table, recording, replay",
 		not:      "what they show",
 		packages: []string{"internal/jsonval", "llm", "loop", "loop/scenario", "fake", "fake/wire", "providers/...", "cassettes", "cassettes/convert", "cassettes/recording"},

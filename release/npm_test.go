@@ -13,13 +13,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/looptape/looptape/internal/docpage"
 )
 
 // unpacked returns the files of a .tgz and their modes.
@@ -228,6 +229,21 @@ func (n *npm) must(t *testing.T, dir, name string, args ...string) (printed stri
 	return printed
 }
 
+// start starts Node and returns its output.
+func (n *npm) start(t *testing.T, dir string, args ...string) (*exec.Cmd, io.Reader) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "node", args...)
+	c.Dir, c.Env = dir, n.env
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c, out
+}
+
 // folder returns an empty folder. A folder above has the SDKs.
 func (n *npm) folder(t *testing.T) string {
 	t.Helper()
@@ -283,9 +299,6 @@ func (n *npm) demo(t *testing.T) {
 	}
 }
 
-// blocks are the code blocks of a page, with the name of a file in the line before.
-var blocks = regexp.MustCompile("(?s)(?:`([\\w.]+)`:\n\n)?```(\\w+)\n(.*?)```")
-
 // page follows docs/javascript.md in an empty folder.
 func (n *npm) page(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "javascript.md"))
@@ -295,10 +308,10 @@ func (n *npm) page(t *testing.T) {
 	dir := n.folder(t)
 	n.used = 0
 	written, ran := map[string]string{}, ""
-	for _, m := range blocks.FindAllStringSubmatch(string(page), -1) {
-		name, language, text := m[1], m[2], m[3]
+	for _, b := range docpage.Blocks(string(page)) {
+		name, text := b.File, b.Text
 		switch {
-		case language == "sh":
+		case b.Lang == "sh":
 			for command := range strings.Lines(text) {
 				ran = n.step(t, dir, strings.TrimSpace(command))
 			}
@@ -457,15 +470,7 @@ func (n *npm) command(t *testing.T, dir string) {
 		}
 	}
 	// SIGTERM ends serve, which prints its report.
-	c := exec.CommandContext(t.Context(), "node", filepath.Join("node_modules", "looptape", "bin", "looptape.js"), "serve", "weather.yaml", "--format", "json")
-	c.Dir, c.Env = dir, n.env
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c, out := n.start(t, dir, filepath.Join("node_modules", "looptape", "bin", "looptape.js"), "serve", "weather.yaml", "--format", "json")
 	decoder := json.NewDecoder(out)
 	var address, report struct{ Format string }
 	if err := decoder.Decode(&address); err != nil {
@@ -493,15 +498,7 @@ func (n *npm) command(t *testing.T, dir string) {
 // killed kills Node while it has a server, which then ends.
 func (n *npm) killed(t *testing.T, dir string) {
 	const program = `import { serve } from "looptape"; console.log((await serve("weather.yaml")).url); setInterval(() => {}, 1000)`
-	c := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", program)
-	c.Dir, c.Env = dir, n.env
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c, out := n.start(t, dir, "--input-type=module", "-e", program)
 	var line [200]byte
 	size, err := out.Read(line[:])
 	if err != nil {

@@ -8,14 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/looptape/looptape/internal/docpage"
 )
 
 var (
-	pageBlock   = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
-	pageFile    = regexp.MustCompile("`([A-Za-z0-9_./-]+)`:\n*$")
-	pageCommand = regexp.MustCompile(`(?m)^\$ (.*)\n((?:[^$\n].*\n|\n)*)`)
-	pageTimes   = regexp.MustCompile(`\b\d+(\.\d+)?(m?s)\b`)
-	pageURLs    = regexp.MustCompile(`\b127\.0\.0\.1:\d+(/[a-z2-7]{26})?`)
+	pageTimes = regexp.MustCompile(`\b\d+(\.\d+)?(m?s)\b`)
+	pageURLs  = regexp.MustCompile(`\b127\.0\.0\.1:\d+(/[a-z2-7]{26})?`)
 )
 
 // runPage runs the examples of a page of docs in a folder, in their order. The test of the root package, which runs those of
@@ -42,38 +41,36 @@ func runPage(t *testing.T, name, dir string, env []string, installs map[string]s
 		return pageURLs.ReplaceAllString(pageTimes.ReplaceAllString(s, "0.00$2"), "127.0.0.1:8917/TOKEN")
 	}
 	start, written, tested := time.Now(), 0, false
-	for _, m := range pageBlock.FindAllStringSubmatchIndex(page, -1) {
-		language, block := page[m[2]:m[3]], page[m[4]:m[5]]
-		file := pageFile.FindStringSubmatch(page[:m[0]])
+	for _, b := range docpage.Blocks(page) {
 		switch {
-		case language == "console":
-			for _, c := range pageCommand.FindAllStringSubmatch(block, -1) {
-				want, got := steady(c[2]), steady(shell(c[1]))
+		case b.Lang == "console":
+			for _, c := range docpage.Commands(b.Text) {
+				want, got := steady(c.Output), steady(shell(c.Text))
 				pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want), "…\n", "(?s:.*)") + "$"
 				if !regexp.MustCompile(pattern).MatchString(got) {
-					t.Errorf("%s: %s: got\n%s\nwant\n%s", name, c[1], got, want)
+					t.Errorf("%s: %s: got\n%s\nwant\n%s", name, c.Text, got, want)
 				}
 			}
 			tested = true
-		case language == "sh":
-			for line := range strings.Lines(block) {
+		case b.Lang == "sh":
+			for line := range strings.Lines(b.Text) {
 				command, ok := installs[strings.TrimSpace(line)]
 				if !ok {
 					t.Errorf("%s: nothing runs %q", name, line)
 				}
 				shell(command)
 			}
-		case file != nil:
-			if err := os.WriteFile(filepath.Join(dir, file[1]), []byte(block), 0o600); err != nil {
+		case b.File != "":
+			if err := os.WriteFile(filepath.Join(dir, b.File), []byte(b.Text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for line := range strings.Lines(block) {
+			for line := range strings.Lines(b.Text) {
 				if !tested && strings.TrimSpace(line) != "" {
 					written++
 				}
 			}
 		default:
-			t.Errorf("%s: nothing runs a block of %s; name its file in the line above:\n%s", name, language, block)
+			t.Errorf("%s: nothing runs a block of %s; name its file in the line above:\n%s", name, b.Lang, b.Text)
 		}
 	}
 	took := time.Since(start)

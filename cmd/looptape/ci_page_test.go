@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/internal/docpage"
 )
 
 // ciBlock returns the block of docs/ci.md after the line with its name.
@@ -21,11 +23,13 @@ func ciBlock(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile("(?s)`" + regexp.QuoteMeta(name) + "`:\n\n```[a-z]+\n(.*?)```\n").FindSubmatch(page)
-	if m == nil {
-		t.Fatalf("docs/ci.md has no block %s", name)
+	for _, b := range docpage.Blocks(string(page)) {
+		if b.File == name {
+			return b.Text
+		}
 	}
-	return string(m[1])
+	t.Fatalf("docs/ci.md has no block %s", name)
+	return ""
 }
 
 // The recipes of docs/ci.md pass on what looptape init writes, and fail if a part fails.
