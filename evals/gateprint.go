@@ -72,7 +72,7 @@ func (c *CaseChange) finding(metric string) finding {
 	return finding{Kind: KindWorse, Metric: metric, Case: c.Case, File: c.File, Line: c.Line, Message: text}
 }
 
-// kindUnreadable is the kind of an unreadable record in JUnit.
+// kindUnreadable is the kind of an unreadable record in JUnit and annotations.
 const kindUnreadable = "unreadable"
 
 // maxWorst is the number of worst cases of a metric in annotations and Markdown.
@@ -90,10 +90,10 @@ func (v *GateResult) GitHub(w io.Writer) error {
 			all = append(all, list[i].finding(metric))
 		}
 	}
-	t.Findings = reported(all)
 	for _, u := range v.Unreadable {
-		t.Findings = append(t.Findings, testreport.Finding{File: u.File, Line: u.Line, Message: kindUnreadable + ": " + u.Error})
+		all = append(all, u.finding())
 	}
+	t.Findings = reported(all)
 	for _, metric := range slices.Sorted(maps.Keys(v.Metrics)) {
 		m := v.Metrics[metric]
 		level := testreport.Notice
@@ -107,6 +107,10 @@ func (v *GateResult) GitHub(w io.Writer) error {
 	return (&testreport.Report{Name: gateName, Tests: []testreport.Test{t}}).GitHub(w)
 }
 
+func (u Unreadable) finding() finding {
+	return finding{Kind: kindUnreadable, File: u.File, Line: u.Line, Message: u.Error}
+}
+
 // gateName is the name of the gate in a CI system.
 const gateName = "looptape eval gate"
 
@@ -115,7 +119,7 @@ func reported(found []finding) (list []testreport.Finding) {
 	for i := range found {
 		f := &found[i]
 		level := testreport.Failure
-		if f.Kind == KindError {
+		if f.Kind == KindError || f.Kind == kindUnreadable {
 			level = testreport.Error
 		}
 		list = append(list, testreport.Finding{Type: f.Kind, Message: f.Message, Text: f.line(), File: f.File, Line: f.Line, Level: level})
@@ -196,9 +200,8 @@ func (v *GateResult) JUnit(w io.Writer) error {
 		r.Tests = append(r.Tests, testreport.Test{Class: "case", Name: name, Findings: reported(cases[name])})
 	}
 	for _, u := range v.Unreadable {
-		f := testreport.Finding{Type: kindUnreadable, Message: u.Error, Level: testreport.Error}
-		f.Text = (&finding{Kind: kindUnreadable, Message: u.Error}).line()
-		r.Tests = append(r.Tests, testreport.Test{Class: "file", Name: fmt.Sprintf("%s:%d", u.File, u.Line), Findings: []testreport.Finding{f}})
+		found := []finding{u.finding()}
+		r.Tests = append(r.Tests, testreport.Test{Class: "file", Name: fmt.Sprintf("%s:%d", u.File, u.Line), Findings: reported(found)})
 	}
 	return r.JUnit(w)
 }
