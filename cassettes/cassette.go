@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
@@ -168,7 +169,7 @@ func (c *Cassette) Close() error {
 	}
 	switch {
 	case c.suspected != nil:
-		slices.SortStableFunc(c.suspected, func(a, b redact.SuspectedSecret) int { return a.Interaction - b.Interaction })
+		sort.SliceStable(c.suspected, func(i, j int) bool { return c.suspected[i].Interaction < c.suspected[j].Interaction })
 		return errors.Join(&redact.SecretError{File: c.path, Secrets: c.suspected}, c.journal.Remove())
 	case c.journal != nil:
 		c.journal.Fail(c.dropped)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
@@ -236,7 +237,7 @@ func errorLine(text []byte, err error) int {
 
 // check sorts the cases and rejects what Write does not write.
 func (b *Baseline) check() error {
-	slices.SortFunc(b.Cases, func(x, y baselineCase) int { return cmp.Compare(x.Case, y.Case) })
+	sort.SliceStable(b.Cases, func(i, j int) bool { return b.Cases[i].Case < b.Cases[j].Case })
 	for i, c := range b.Cases {
 		if i > 0 && b.Cases[i-1].Case == c.Case {
 			return fmt.Errorf("duplicate case %q", c.Case)

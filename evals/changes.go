@@ -3,7 +3,7 @@ package evals
 import (
 	"cmp"
 	"math"
-	"slices"
+	"sort"
 
 	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/internal/tabular"
@@ -42,8 +42,9 @@ func caseChanges(base, now *stats.Sample) (list []CaseChange) {
 		}
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(a, b CaseChange) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)), tabular.Natural(a.Case, b.Case))
+	sort.SliceStable(list, func(i, j int) bool {
+		a, b := &list[i], &list[j]
+		return cmp.Or(cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)), tabular.Natural(a.Case, b.Case)) < 0
 	})
 	return list
 }

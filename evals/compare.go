@@ -110,7 +110,7 @@ func (r *Result) Compare(others []*Result, seed uint64, lower ...string) ([]*Com
 		c, err := compare(r, other, seed)
 		if err == nil {
 			c.Unreadable = append(r.Unread(), other.Unread()...)
-			slices.SortFunc(c.Unreadable, Unreadable.Compare)
+			sortUnreadable(c.Unreadable)
 			c.Resources, err = resourceChanges(r, other, measures)
 		}
 		if err == nil {

@@ -329,7 +329,7 @@ func (r *Result) Unread() []Unreadable {
 			list = append(list, Unreadable{File: row.File, Line: row.Line, Error: fmt.Sprintf("no run of the case %q", row.Case)})
 		}
 	}
-	slices.SortStableFunc(list, Unreadable.Compare)
+	sortUnreadable(list)
 	return list
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/looptape/looptape/evals/stats"
@@ -119,7 +120,7 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 		return nil, err
 	}
 	j.cases(base, now)
-	slices.SortStableFunc(v.Findings, finding.compare)
+	sort.SliceStable(v.Findings, func(i, j int) bool { return v.Findings[i].compare(v.Findings[j]) < 0 })
 	v.Passed = len(v.Findings) == 0 && len(v.Unreadable) == 0
 	return v, nil
 }

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/trace/importer"
@@ -51,6 +52,10 @@ func (u Unreadable) Compare(o Unreadable) int {
 	return cmp.Or(cmp.Compare(u.File, o.File), cmp.Compare(u.Line, o.Line), cmp.Compare(u.Error, o.Error))
 }
 
+func sortUnreadable(list []Unreadable) {
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Compare(list[j]) < 0 })
+}
+
 // AddUnread adds an error of a recording to a list. It keeps the line and the path of an
 // [*importer.Error]; an empty file means its file. It counts the parts of a file that were not
 // understood for the same reason, and keeps the place of the first one.
@@ -89,7 +94,7 @@ func Merge(parts ...*Result) (*Result, error) {
 	}
 	whole.Rows.sort()
 	whole.Rows = whole.Rows.withoutSuperfluous()
-	slices.SortFunc(whole.Unreadable, Unreadable.Compare)
+	sortUnreadable(whole.Unreadable)
 	whole.Unreadable = slices.Compact(whole.Unreadable)
 	if err := whole.Rows.checkCopies(); err != nil {
 		return nil, err

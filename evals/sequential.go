@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/internal/tabular"
@@ -149,7 +150,7 @@ func pairsOf(base, other *Result, metric string) (pairs []scorePair) {
 			}
 		}
 	}
-	slices.SortStableFunc(pairs, func(a, b scorePair) int { return a.row.compareOrder(b.row) })
+	sort.SliceStable(pairs, func(i, j int) bool { return pairs[i].row.compareOrder(pairs[j].row) < 0 })
 	return pairs
 }
 

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -414,7 +415,7 @@ func (c *harBody) form() ([]byte, error) {
 // harHeader sorts the fields by their names and omits the pseudo-header fields of HTTP/2. Browsers
 // join headers with the same name, such as Set-Cookie, by newlines.
 func harHeader(fields []harField) http.Header {
-	slices.SortStableFunc(fields, func(a, b harField) int { return strings.Compare(a.Name, b.Name) })
+	sort.SliceStable(fields, func(i, j int) bool { return fields[i].Name < fields[j].Name })
 	h := make(http.Header, len(fields))
 	for _, f := range fields {
 		if strings.HasPrefix(f.Name, ":") {

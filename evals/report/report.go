@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/internal/tabular"
@@ -91,8 +92,9 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 		rep.Cases = append(rep.Cases, rep.success.ofCase(rows))
 	}
 	order := outcomes()
-	slices.SortStableFunc(rep.Cases, func(a, b Case) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome)), tabular.Natural(a.Case, b.Case))
+	sort.SliceStable(rep.Cases, func(i, j int) bool {
+		a, b := &rep.Cases[i], &rep.Cases[j]
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome)), tabular.Natural(a.Case, b.Case)) < 0
 	})
 	if o.Base != nil {
 		rep.baseSuccess = successOf(o.Base, o.Lower)

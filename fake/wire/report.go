@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/looptape/looptape/fake/wire/internal/quirk"
@@ -136,7 +137,7 @@ func (s *Server) Done() Report {
 			last.Suppressed = cmp.Or(last.Suppressed, "a quirk ends the run with an error")
 		}
 	}
-	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.Request, b.Request) })
+	sort.SliceStable(r.Violations, func(i, j int) bool { return r.Violations[i].Request < r.Violations[j].Request })
 	r.count()
 	again, notes := s.repeated()
 	r.Notes = notes

@@ -11,11 +11,11 @@
 package files
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -108,7 +108,7 @@ func list(mu sync.Locker, s store, dir string) (entries []Entry, err error) {
 		entries, err = s.list(p)
 		return err
 	})
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Name < entries[j].Name })
 	return entries, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -133,7 +134,7 @@ func (r *Registry) Own() []Layer {
 // priorities, the parent's layers come first.
 func (r *Registry) Visible() []Layer {
 	list := r.merged()
-	slices.SortStableFunc(list, func(a, b Layer) int { return cmp.Compare(a.Priority, b.Priority) })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Priority < list[j].Priority })
 	return list
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -111,7 +112,7 @@ func (r *review) emit(_ context.Context, s *loop.StepInfo, _ *loop.Step) (d loop
 	decided := r.decided
 	r.decided = nil
 	r.mu.Unlock()
-	slices.SortFunc(decided, func(a, b humanEvent) int { return cmp.Compare(a.index, b.index) })
+	sort.SliceStable(decided, func(i, j int) bool { return decided[i].index < decided[j].index })
 	for _, e := range decided {
 		if err := emitJSON(s, EventHumanDecision, e); err != nil {
 			return d, err

@@ -1,12 +1,11 @@
 package middleware
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"runtime/debug"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -236,7 +235,7 @@ func (t *toolHooks) after(s *loop.StepInfo) (d loop.Decision, err error) {
 	fallbacks := t.fallbacks
 	t.fallbacks = nil
 	t.mu.Unlock()
-	slices.SortFunc(fallbacks, func(a, b loop.Call) int { return cmp.Compare(a.Index, b.Index) })
+	sort.SliceStable(fallbacks, func(i, j int) bool { return fallbacks[i].Index < fallbacks[j].Index })
 	for _, call := range fallbacks {
 		if err := emitJSON(s, EventToolFallback, map[string]string{"call": call.ID}); err != nil {
 			return d, err

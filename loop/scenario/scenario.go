@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/tools/txtar"
@@ -126,7 +127,8 @@ func (f *File) upgrade() string {
 	if r, err := readOptions(f.Script, nil); err == nil {
 		maps.Copy(renames, r.renames)
 	}
-	places := slices.SortedFunc(maps.Keys(renames), func(a, b fake.Pos) int { return a.Col - b.Col })
+	places := slices.Collect(maps.Keys(renames))
+	sort.Slice(places, func(i, j int) bool { return places[i].Col < places[j].Col })
 	n := f.line
 	for line := range strings.Lines(string(f.src)) {
 		rest, col := []rune(line), 1

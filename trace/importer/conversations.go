@@ -10,6 +10,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -135,7 +136,7 @@ func (t *chains) conversations() (list []chain) {
 		t.sum(&x, members)
 		list = append(list, x)
 	}
-	slices.SortStableFunc(list, func(a, b chain) int { return a.number - b.number })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].number < list[j].number })
 	return list
 }
 

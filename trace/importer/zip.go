@@ -3,13 +3,13 @@ package importer
 import (
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -205,7 +205,7 @@ func chunksOf(entries []*zip.File, folder string) (chunks map[string][]chunk, ot
 		chunks[kind] = append(chunks[kind], chunk{f, n})
 	}
 	for _, list := range chunks {
-		slices.SortStableFunc(list, func(a, b chunk) int { return cmp.Compare(a.n, b.n) })
+		sort.SliceStable(list, func(i, j int) bool { return list[i].n < list[j].n })
 	}
 	return chunks, others
 }

@@ -3,6 +3,7 @@ package match
 import (
 	"encoding/binary"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -121,7 +122,7 @@ func (s *canonicalizer) object(path []string, p *place, v *tree) {
 	s.members = s.members[:above]
 	s.dst = append(s.dst, '}')
 	if v != nil {
-		slices.SortStableFunc(v.members, func(a, b tree) int { return strings.Compare(a.name, b.name) })
+		sort.SliceStable(v.members, func(i, j int) bool { return v.members[i].name < v.members[j].name })
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -89,7 +90,7 @@ func (t *Index) candidates(r *recording.Request) []int {
 		}
 		list = append(list, c)
 	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Or(b.rank-a.rank, a.off-b.off) })
+	sort.SliceStable(list, func(i, j int) bool { return cmp.Or(list[j].rank-list[i].rank, list[i].off-list[j].off) < 0 })
 	var out []int
 	for _, c := range list[:min(maxCandidates, len(list))] {
 		if c.rank == list[0].rank {

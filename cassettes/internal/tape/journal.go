@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -360,7 +361,7 @@ func titleStart(number int) []byte { return fmt.Appendf(nil, "=== %d ", number) 
 // compact writes a cassette with the interactions of frames, sorted by number. It holds a part of one
 // interaction in memory.
 func compact(to io.Writer, head []byte, frames []frame) error {
-	slices.SortStableFunc(frames, func(a, b frame) int { return a.number - b.number })
+	sort.SliceStable(frames, func(i, j int) bool { return frames[i].number < frames[j].number })
 	sum := crc32.New(castagnoli)
 	w := bufio.NewWriter(io.MultiWriter(to, sum)) // keeps an error until Flush
 	_, _ = w.Write(head)

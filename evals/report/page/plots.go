@@ -6,6 +6,7 @@ import (
 	"html"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/looptape/looptape/evals"
@@ -222,8 +223,9 @@ func (p *casePoints) differences(metric, of string) string {
 			b.Rows = append(b.Rows, plot.Row{Name: tabular.Short(c.name, maxName), Value: math.Round((m.value()-was)*rounding) / rounding})
 		}
 	}
-	slices.SortStableFunc(b.Rows, func(x, y plot.Row) int {
-		return cmp.Or(cmp.Compare(x.Value, y.Value), tabular.Natural(x.Name, y.Name))
+	sort.SliceStable(b.Rows, func(i, j int) bool {
+		x, y := &b.Rows[i], &b.Rows[j]
+		return cmp.Or(cmp.Compare(x.Value, y.Value), tabular.Natural(x.Name, y.Name)) < 0
 	})
 	return b.HTML()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -245,10 +246,10 @@ func (r *run) joinResults(response int) {
 	for i, c := range list[response].Calls() {
 		place[c.ID] = i
 	}
-	slices.SortStableFunc(results, func(a, b llm.Part) int {
-		x, _ := a.(llm.ToolResult)
-		y, _ := b.(llm.ToolResult)
-		return cmp.Compare(place[x.ID], place[y.ID])
+	sort.SliceStable(results, func(i, j int) bool {
+		x, _ := results[i].(llm.ToolResult)
+		y, _ := results[j].(llm.ToolResult)
+		return place[x.ID] < place[y.ID]
 	})
 	_, _ = r.history.SpliceRange(from, to, llm.Message{Role: llm.RoleTool, Parts: results}) // the range is within the history
 }

@@ -1,9 +1,9 @@
 package reactagent
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/looptape/looptape/loop"
@@ -19,7 +19,8 @@ const shellGroup = "shell"
 // person decides about its calls.
 func generalPurpose(cfg *DeepConfig) (list []loop.Middleware, err error) {
 	place := func(m loop.Middleware) int { return slices.Index(groups, m.Name) }
-	list = slices.SortedStableFunc(slices.Values(cfg.GeneralPurpose), func(a, b loop.Middleware) int { return cmp.Compare(place(a), place(b)) })
+	list = slices.Clone(cfg.GeneralPurpose)
+	sort.SliceStable(list, func(i, j int) bool { return place(list[i]) < place(list[j]) })
 	for i, m := range list {
 		switch {
 		case place(m) < 0:

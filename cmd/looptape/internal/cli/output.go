@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
+	"sort"
 )
 
 // JSONFormat is the format of a JSON output: a name and a version, which are its first members, or
@@ -24,7 +24,9 @@ var jsonFormats []JSONFormat
 
 // JSONFormats returns all formats of JSON outputs by name.
 func JSONFormats() []JSONFormat {
-	return slices.SortedFunc(slices.Values(jsonFormats), func(a, b JSONFormat) int { return strings.Compare(a.Name, b.Name) })
+	list := slices.Clone(jsonFormats)
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return list
 }
 
 // JSONOutput is the format of a JSON output of type T.

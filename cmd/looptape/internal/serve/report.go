@@ -1,10 +1,10 @@
 package serve
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -77,8 +77,10 @@ func likelyCauses(r *wire.Report) (rows [][]string) {
 			counts[cause{x.Invariant, x.Hint}]++
 		}
 	}
+	causes := slices.Collect(maps.Keys(counts))
+	sort.Slice(causes, func(i, j int) bool { return causes[i].hint < causes[j].hint })
 	for _, info := range check.Catalog() {
-		for _, c := range slices.SortedFunc(maps.Keys(counts), func(a, b cause) int { return cmp.Compare(a.hint, b.hint) }) {
+		for _, c := range causes {
 			if c.invariant == info.ID {
 				rows = append(rows, []string{strconv.Itoa(counts[c]), info.ID, info.Name, c.hint})
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -131,7 +132,7 @@ type insertion struct {
 // whether it inserted any.
 func insert(r *reply.Reply, list []insertion) bool {
 	list = slices.DeleteFunc(list, func(f insertion) bool { return f.after.frame < 0 })
-	slices.SortStableFunc(list, func(a, b insertion) int { return b.after.frame - a.after.frame })
+	sort.SliceStable(list, func(i, j int) bool { return list[j].after.frame < list[i].after.frame })
 	for _, f := range list {
 		delta := f.delta
 		if index := f.after.get(r).Get("index"); index.Exists() {

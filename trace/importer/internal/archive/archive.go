@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"sync/atomic"
 
@@ -157,7 +158,7 @@ func checkDisjoint(files []*zip.File, size int64) error {
 		}
 		spans = append(spans, span{start, start + int64(f.CompressedSize64), f.Name})
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	sort.SliceStable(spans, func(i, j int) bool { return spans[i].start < spans[j].start })
 	for i := 1; i < len(spans); i++ {
 		if spans[i].start < spans[i-1].end {
 			return fmt.Errorf("the entries %q and %q of the ZIP share bytes", spans[i-1].name, spans[i].name)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -90,7 +91,7 @@ func (t *spanTrace) reportRecord(r *logRecord, what string) {
 // addLogs adds the model calls in the records of a trace. Those of a span with messages of its own are
 // another form of these.
 func (t *spanTrace) addLogs() {
-	slices.SortStableFunc(t.records, func(a, b logRecord) int { return cmp.Compare(a.time, b.time) })
+	sort.SliceStable(t.records, func(i, j int) bool { return t.records[i].time < t.records[j].time })
 	spans := map[string]int{}
 	for i := range t.spans {
 		spans[t.spans[i].id] = i
