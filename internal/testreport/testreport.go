@@ -20,11 +20,12 @@ type Report struct {
 	Tests   []Test
 }
 
-// Test is a check with its findings. It failed if a finding is not a note.
+// Test is a check with its findings. It failed if a finding is not a note, and was skipped if there was nothing to check.
 type Test struct {
 	Class, Name string
 	Findings    []Finding
 	Output      string
+	Skipped     bool
 }
 
 // Finding is what a check found.
@@ -110,15 +111,17 @@ func (f *Finding) isNote() bool { return f.Level == Warning || f.Level == Notice
 func (r *Report) Markdown(w io.Writer) error {
 	var text strings.Builder
 	list, omitted := r.findings(maxShown)
-	failed := 0
+	failed, status := 0, "nothing was checked"
 	for i := range r.Tests {
+		if !r.Tests[i].Skipped {
+			status = "passed"
+		}
 		for j := range r.Tests[i].Findings {
 			if !r.Tests[i].Findings[j].isNote() {
 				failed++
 			}
 		}
 	}
-	status := "passed"
 	if failed > 0 {
 		status = fmt.Sprintf("failed (%d)", failed)
 	}
@@ -170,6 +173,7 @@ type (
 		Time    int           `xml:"time,attr"` // some readers require it
 		Failure *junitFailure `xml:"failure"`
 		Error   *junitFailure `xml:"error"`
+		Skipped *struct{}     `xml:"skipped"`
 		Output  string        `xml:"system-out,omitempty"`
 	}
 	junitFailure struct {
@@ -205,6 +209,10 @@ func (r *Report) JUnit(w io.Writer) error {
 				c.Failure = failure
 				s.Failures++
 			}
+		}
+		if t.Skipped {
+			c.Skipped = &struct{}{}
+			s.Skipped++
 		}
 		s.Cases = append(s.Cases, c)
 	}

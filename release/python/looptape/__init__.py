@@ -255,13 +255,13 @@ def record(
 def check(paths: Union[_Path, Iterable[_Path]], *, strict: bool = False, allow_empty: bool = False) -> Dict[str, Any]:
     """Check recorded runs and return the report of ``looptape check --format json``.
 
-    ``paths`` are files and folders. Raises LooptapeError if the command has no report.
+    Its member ``ok`` is whether the exit status is 0. ``paths`` are files and folders. Raises LooptapeError if the command has no report.
     """
     arguments = _checking(paths, strict, allow_empty)
     done = _run([*arguments, "--format", "json"])
     try:
         report: Dict[str, Any] = json.loads(done.stdout)
-        return report
+        return {"ok": done.returncode == 0, **report}
     except ValueError:
         raise _failed(arguments, done.returncode, done.stderr.decode(errors="replace"), None) from None
 

@@ -191,14 +191,17 @@ def test_check(tmp_path):
     good.write_text(json.dumps([{"role": "user", "content": "x"}, call, {"role": "tool", "tool_call_id": "a", "content": "r"}, {"role": "assistant", "content": "y"}]))
     bad.write_text(json.dumps([{"role": "user", "content": "x"}, call, {"role": "user", "content": "y"}]))
     assert check(good)["violations"] == []
+    assert check(good)["ok"]
     assert_check(str(good))
     report = check([good, bad])
-    assert (report["runs"], report["counts"]) == (2, {"INV-01": 1})
+    assert (report["runs"], report["counts"], report["ok"]) == (2, {"INV-01": 1}, False)
     with pytest.raises(LooptapeError) as caught:
         assert_check([good, bad])
     assert caught.value.report == report
     assert "LIKELY CAUSE" in str(caught.value)
-    assert check(tmp_path / "missing.json")["unreadable"][0]["file"].endswith("missing.json")
+    missing = check(tmp_path / "missing.json")
+    assert missing["unreadable"][0]["file"].endswith("missing.json")
+    assert not missing["ok"]
     with pytest.raises(LooptapeError, match="missing.json"):
         assert_check(tmp_path / "missing.json", strict=True)
     with pytest.raises(LooptapeError, match="exit status 2"):
