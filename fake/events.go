@@ -22,15 +22,15 @@ var shortEvents = []string{
 // eventCodec is an event as JSON, which is an object with a type, or in its short form, a
 // map of its kind to its members: {tool_call_end: {id: c1}}. The members of text_delta and
 // reasoning_delta may be a string: {text_delta: hi}.
-var eventCodec = yamlfile.Codec[llm.Event]{
-	Read: readEvent,
-	Write: func(ev llm.Event) *yaml.Node {
+var eventCodec = yamlfile.Of(
+	readEvent,
+	func(ev llm.Event) *yaml.Node {
 		if t, ok := ev.(llm.TextDelta); ok && !t.Refusal && t.Opaque == nil && utf8.ValidString(t.Text) {
 			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{yamlfile.StringNode("text_delta"), yamlfile.StringNode(t.Text)}}
 		}
 		return yamlfile.JSONNode(llm.AppendEvent(nil, ev))
 	},
-	Schema: func(d yamlfile.Defs) yamlfile.Schema {
+	func(d yamlfile.Defs) yamlfile.Schema {
 		props := yamlfile.Schema{}
 		for _, k := range shortEvents {
 			props[k] = yamlfile.Schema{"type": "object"}
@@ -43,7 +43,7 @@ var eventCodec = yamlfile.Codec[llm.Event]{
 		}}
 		return yamlfile.Schema{"$ref": "#/$defs/event"}
 	},
-}
+)
 
 func readEvent(r *yamlfile.Reader, n *yaml.Node) llm.Event {
 	keys, values := r.Pairs(n, "an event")
@@ -85,7 +85,7 @@ func shortEvent(r *yamlfile.Reader, kind string, n *yaml.Node) []byte {
 	dst := jsonio.AppendString([]byte(`{"type":`), kind)
 	switch {
 	case n.Kind == yaml.ScalarNode && (kind == "text_delta" || kind == "reasoning_delta"):
-		return append(jsonio.AppendString(append(dst, `,"text":`...), yamlfile.TextCodec.Read(r, n)), '}')
+		return append(jsonio.AppendString(append(dst, `,"text":`...), yamlfile.ReadText(r, n)), '}')
 	case n.Kind != yaml.MappingNode:
 		r.Errorf(n, "expected the members of %s, found %s", kind, yamlfile.DescribeNode(n))
 	case kind == "part":

@@ -12,14 +12,14 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-var responseCodec = yamlfile.Object("response", "a response", `
+var responseCodec = yamlfile.Checked(yamlfile.Object[Response]("response", "a response", `
 		repeat             The number of responses like this one; {n} in text, reasoning and calls is replaced by the number of the response, from 1.
 		expect             The expected request.
-		attempts           The responses to the first, second … attempt.`+attemptFields, checkResponse, attemptCodecs, yamlfile.Codecs{
+		attempts           The responses to the first, second … attempt.`+attemptFields, attemptCodecs, yamlfile.Codecs{
 	"repeat": yamlfile.RepeatCodec,
-	"attempts": yamlfile.ListOf("attempts", yamlfile.Object("attempt", "an attempt", attemptFields+`
-		expect             The expected request.`, checkResponse, attemptCodecs)),
-})
+	"attempts": yamlfile.ListOf("attempts", yamlfile.Checked(yamlfile.Object[Response]("attempt", "an attempt", attemptFields+`
+		expect             The expected request.`, attemptCodecs), checkResponse)),
+}), checkResponse)
 
 var attemptCodecs = yamlfile.Codecs{
 	"calls":         yamlfile.ListOf("calls", callCodec),
@@ -72,7 +72,7 @@ func checkResponse(r *yamlfile.Reader, n *yaml.Node, t *Response) {
 	}
 }
 
-var callCodec = yamlfile.Object("call", "a call", `
+var callCodec = yamlfile.Checked(yamlfile.Object[Call]("call", "a call", `
 		id                 The id of the call; may be missing.
 		name               The tool's name.
 		arguments(_b64)    The arguments: a string, or a map.
@@ -82,11 +82,11 @@ var callCodec = yamlfile.Object("call", "a call", `
 		single_chunk       Sends the call in a single chunk.
 		omit_end           Omits the end of the call.
 		provider_executed  Whether the provider ran the tool.
-		opaque             Opaque provider data of the call.`, func(r *yamlfile.Reader, n *yaml.Node, c *Call) {
+		opaque             Opaque provider data of the call.`, argumentsCodecs), func(r *yamlfile.Reader, n *yaml.Node, c *Call) {
 	if c.Chunks != nil {
 		yamlfile.Exclude(r, n, "chunks", "arguments", "arguments_b64")
 	}
-}, argumentsCodecs)
+})
 
 var argumentsCodecs = yamlfile.Codecs{"arguments": yamlfile.ArgumentsCodec}
 
@@ -97,14 +97,14 @@ var roleCodec = yamlfile.OneOf("role", llm.RoleSystem, llm.RoleUser, llm.RoleAss
 
 var warningCodec = yamlfile.Object[llm.Warning]("warning", "a warning", `
 		code     The code.
-		message  The anomaly.`, nil)
+		message  The anomaly.`)
 
 var usageCodec = yamlfile.Object[llm.Usage]("usage", "a usage", `
 		input_tokens                 All input tokens.
 		output_tokens                All output tokens.
 		cache_read_input_tokens      Input tokens read from a cache.
 		cache_creation_input_tokens  Input tokens written to a cache.
-		reasoning_output_tokens      Output tokens for reasoning.`, nil)
+		reasoning_output_tokens      Output tokens for reasoning.`)
 
 var failureCodec = yamlfile.Object[Failure]("error", "an error", `
 		status       The HTTP status.
@@ -114,7 +114,7 @@ var failureCodec = yamlfile.Object[Failure]("error", "an error", `
 		retry_after  The delay that the provider requests.
 		retryable    Whether the loop may retry; by default, the status decides.
 		connection   How the connection is interrupted.
-		after        The number of events before the error; by default all.`, nil, yamlfile.Codecs{
+		after        The number of events before the error; by default all.`, yamlfile.Codecs{
 	"connection": yamlfile.OneOf("interruption of the connection", ConnectionReset, ConnectionClosed),
 })
 
@@ -126,12 +126,12 @@ var expectCodec = yamlfile.Object[Expect]("expect", "an expectation", `
 		system       Strings in the system prompt.
 		tools        The names of the tools, in order.
 		tool_choice  auto, required, none or tool:NAME.
-		request      A part of the request as JSON.`, nil, yamlfile.Codecs{
+		request      A part of the request as JSON.`, yamlfile.Codecs{
 	"role": roleCodec,
 	"results": yamlfile.ListOf("results", yamlfile.Object[ExpectResult]("expect_result", "an expected result", `
 		id           The id of the call.
 		text         A string in the text of the result.
-		is_error     Whether the result is an error; not compared if the protocol has no error flag (OpenAI).`, nil)),
+		is_error     Whether the result is an error; not compared if the protocol has no error flag (OpenAI).`)),
 	"tools":   yamlfile.ListOf("names", yamlfile.TextCodec),
 	"request": membersCodec("request"),
 })
@@ -144,7 +144,7 @@ type scenario struct {
 
 type consumer struct{ StopAfter int }
 
-var scriptCodec = yamlfile.Object("scenario", "the scenario", `
+var scriptCodec = yamlfile.Checked(yamlfile.Object[scenario]("scenario", "the scenario", `
 		version   The version of the format.
 		name      The name of the scenario.
 		doc       The purpose of the scenario.
@@ -156,7 +156,7 @@ var scriptCodec = yamlfile.Object("scenario", "the scenario", `
 		history   The messages before the input.
 		input     The user message, or a list of messages.
 		cancel    When the run is canceled.
-		consumer  How the consumer reads the events.`, checkScript, yamlfile.Codecs{
+		consumer  How the consumer reads the events.`, yamlfile.Codecs{
 	"version": versionCodec,
 	"loop":    optionsCodec,
 	"tools":   yamlfile.ByName("tools by name", toolCodec),
@@ -166,12 +166,12 @@ var scriptCodec = yamlfile.Object("scenario", "the scenario", `
 	"input":   inputCodec,
 	"cancel":  yamlfile.PointerTo(cancelCodec()),
 	"consumer": yamlfile.Object[consumer]("consumer", "consumer", `
-		stop_after  Stops the iteration after this number of events.`, nil),
-})
+		stop_after  Stops the iteration after this number of events.`),
+}), checkScript)
 
 // versionCodec is for the only required key.
-var versionCodec = yamlfile.Codec[int]{
-	Read: func(r *yamlfile.Reader, n *yaml.Node) int {
+var versionCodec = yamlfile.Of(
+	func(r *yamlfile.Reader, n *yaml.Node) int {
 		version := versionOf(n)
 		switch version {
 		case 0:
@@ -181,9 +181,9 @@ var versionCodec = yamlfile.Codec[int]{
 		}
 		return version
 	},
-	Write:  func(int) *yaml.Node { return yamlfile.PlainNode("!!int", "2") },
-	Schema: func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"const": 2} },
-}
+	func(int) *yaml.Node { return yamlfile.PlainNode("!!int", "2") },
+	func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"const": 2} },
+)
 
 func checkScript(r *yamlfile.Reader, n *yaml.Node, s *scenario) {
 	if n.Kind == yaml.MappingNode && yamlfile.Child(n, "version") == nil {
@@ -245,49 +245,47 @@ func suggestion(what, name string, known []string) string {
 	return fmt.Sprintf("%swant one of %q", suggest.Hint(name, known), known)
 }
 
-var modelCodec = yamlfile.Codec[ModelScript]{
-	Read: func(r *yamlfile.Reader, n *yaml.Node) ModelScript {
-		return ModelScript{Responses: responsesCodec.Read(r, n)}
+var modelCodec = yamlfile.Codec{
+	Read: func(r *yamlfile.Reader, n *yaml.Node, to any) {
+		responsesCodec.Read(r, n, &to.(*ModelScript).Responses)
 	},
-	Write:  func(l ModelScript) *yaml.Node { return responsesCodec.Write(l.Responses) },
+	Write:  func(from any) *yaml.Node { return responsesCodec.Write(&from.(*ModelScript).Responses) },
 	Schema: responsesCodec.Schema,
 }
 
 var responsesCodec = yamlfile.ListOf("responses", responseCodec)
 
-func cancelCodec() yamlfile.Codec[Cancel] {
-	out := yamlfile.Object("cancel", "cancel", `
+func cancelCodec() yamlfile.Codec {
+	out := yamlfile.Object[Cancel]("cancel", "cancel", `
 		before        Before the run starts.
 		at            The virtual time after the start.
 		in_tool       At the first call of this tool.
-		after_events  After this number of events.`, func(r *yamlfile.Reader, n *yaml.Node, _ *Cancel) {
-		if len(n.Content) != 2 {
-			r.Errorf(n, "cancel needs exactly one of before, at, in_tool, after_events")
-		}
-	})
+		after_events  After this number of events.`)
 	read := out.Read
-	out.Read = func(r *yamlfile.Reader, n *yaml.Node) Cancel {
+	out.Read = func(r *yamlfile.Reader, n *yaml.Node, to any) {
 		before := len(r.Errs)
-		c := read(r, n)
-		if c == (Cancel{}) && len(r.Errs) == before {
+		read(r, n, to)
+		switch {
+		case len(n.Content) != 2:
+			r.Errorf(n, "cancel needs exactly one of before, at, in_tool, after_events")
+		case *to.(*Cancel) == (Cancel{}) && len(r.Errs) == before:
 			r.Errorf(n.Content[1], "cancel without a time: remove cancel, or set a time")
 		}
-		return c
 	}
 	return out
 }
 
-var toolCodec = yamlfile.Object("tool", "a tool", `
+var toolCodec = yamlfile.Checked(yamlfile.Object[Tool]("tool", "a tool", `
 		description      The description for the model.
 		parameters       The JSON Schema of the arguments.
 		client           Whether the tool is client-side: the caller of the loop returns its results.`+behaviorFields+`
 		calls            The behavior of the first, second … call.
-		by_arguments     The behavior of calls with certain arguments.`, checkTool, yamlfile.Codecs{
+		by_arguments     The behavior of calls with certain arguments.`, yamlfile.Codecs{
 	"parameters": parametersCodec,
-	"calls":      yamlfile.ListOf("behaviors", yamlfile.Object("behavior", "a behavior", behaviorFields, checkBehavior[Behavior])),
-	"by_arguments": yamlfile.ListOf("cases", yamlfile.Object("arguments_case", "a case", `
-		arguments(_b64)  The arguments: a string, or a map.`+behaviorFields, checkBehavior[Behavior], argumentsCodecs)),
-})
+	"calls":      yamlfile.ListOf("behaviors", yamlfile.Checked(yamlfile.Object[Behavior]("behavior", "a behavior", behaviorFields), checkBehavior[Behavior])),
+	"by_arguments": yamlfile.ListOf("cases", yamlfile.Checked(yamlfile.Object[Behavior]("arguments_case", "a case", `
+		arguments(_b64)  The arguments: a string, or a map.`+behaviorFields, argumentsCodecs), checkBehavior[Behavior])),
+}), checkTool)
 
 func checkTool(r *yamlfile.Reader, n *yaml.Node, t *Tool) {
 	if p := yamlfile.Child(n, "parameters"); p != nil {
@@ -302,17 +300,17 @@ func checkTool(r *yamlfile.Reader, n *yaml.Node, t *Tool) {
 	}
 }
 
-var parametersCodec = yamlfile.Codec[json.RawMessage]{
-	Read: func(r *yamlfile.Reader, n *yaml.Node) json.RawMessage {
+var parametersCodec = yamlfile.Of(
+	func(r *yamlfile.Reader, n *yaml.Node) json.RawMessage {
 		if n.Kind != yaml.MappingNode {
 			r.Errorf(n, "expected a JSON Schema (a map), found %s", yamlfile.DescribeNode(n))
 			return nil
 		}
 		return r.JSON(nil, n)
 	},
-	Write:  yamlfile.JSONCodec.Write,
-	Schema: func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"type": "object"} },
-}
+	yamlfile.JSONNode,
+	func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"type": "object"} },
+)
 
 const behaviorFields = `
 		returns          A value; the text of the result is its JSON.

@@ -33,28 +33,29 @@ var messageFormCodec = yamlfile.Object[messageForm]("message", "a message", `
 		results     The results of a tool message.
 		role        The role of a message with parts.
 		parts       The parts, each an object with a type.
-		opaque      Opaque provider data.`, nil, yamlfile.Codecs{
+		opaque      Opaque provider data.`, yamlfile.Codecs{
 	"calls": yamlfile.ListOf("calls", yamlfile.Object[llm.ToolCall]("message_call", "a call", `
 		id               The id of the call.
 		name             The name of the tool.
-		arguments(_b64)  The arguments: a string, or a map.`, nil, argumentsCodecs)),
+		arguments(_b64)  The arguments: a string, or a map.`, argumentsCodecs)),
 	"results": yamlfile.ListOf("results", yamlfile.Object[resultForm]("message_result", "a result", `
 		id          The id of the call.
 		name        The name of the tool.
 		is_error    Whether the result is an error.
-		text(_b64)  The text of the result.`, nil)),
+		text(_b64)  The text of the result.`)),
 	"role":  roleCodec,
 	"parts": membersCodec("parts"),
 })
 
-var messagesCodec = yamlfile.ListOf("messages", yamlfile.Codec[llm.Message]{
-	Read: func(r *yamlfile.Reader, n *yaml.Node) llm.Message {
-		m := messageFormCodec.Read(r, n)
+var messagesCodec = yamlfile.ListOf("messages", yamlfile.Of(
+	func(r *yamlfile.Reader, n *yaml.Node) llm.Message {
+		var m messageForm
+		messageFormCodec.Read(r, n, &m)
 		return m.message(r, n)
 	},
-	Write:  func(m llm.Message) *yaml.Node { return messageFormCodec.Write(formOf(m)) },
-	Schema: messageFormCodec.Schema,
-})
+	func(m llm.Message) *yaml.Node { return messageFormCodec.Write(new(formOf(m))) },
+	messageFormCodec.Schema,
+))
 
 func (m *messageForm) message(r *yamlfile.Reader, n *yaml.Node) llm.Message {
 	forms := 0
@@ -125,20 +126,21 @@ func formOf(m llm.Message) messageForm {
 }
 
 // inputCodec is a list of messages, or the text of a user message.
-var inputCodec = yamlfile.Codec[[]llm.Message]{
-	Read: func(r *yamlfile.Reader, n *yaml.Node) []llm.Message {
+var inputCodec = yamlfile.Codec{
+	Read: func(r *yamlfile.Reader, n *yaml.Node, to any) {
 		if n.Kind == yaml.ScalarNode {
-			return []llm.Message{llm.User(yamlfile.TextCodec.Read(r, n))}
+			*to.(*[]llm.Message) = []llm.Message{llm.User(yamlfile.ReadText(r, n))}
+			return
 		}
-		return messagesCodec.Read(r, n)
+		messagesCodec.Read(r, n, to)
 	},
-	Write: func(v []llm.Message) *yaml.Node {
-		if len(v) == 1 {
+	Write: func(from any) *yaml.Node {
+		if v := *from.(*[]llm.Message); len(v) == 1 {
 			if f := formOf(v[0]); f.User != nil {
 				return yamlfile.StringNode(*f.User)
 			}
 		}
-		return messagesCodec.Write(v)
+		return messagesCodec.Write(from)
 	},
 	Schema: func(d yamlfile.Defs) yamlfile.Schema {
 		return yamlfile.Schema{"anyOf": []any{yamlfile.Schema{"type": "string"}, messagesCodec.Schema(d)}}

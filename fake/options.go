@@ -53,11 +53,8 @@ func (k ValueKind) String() string {
 	return [...]string{"null", "a string", "a number", "true or false", "a list", "a map"}[k]
 }
 
-var optionsCodec = yamlfile.Codec[[]Option]{
-	Read:   readOptions,
-	Write:  optionsNode,
-	Schema: func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"type": "object"} },
-}
+var optionsCodec = yamlfile.Of(readOptions, optionsNode,
+	func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"type": "object"} })
 
 func readOptions(r *yamlfile.Reader, n *yaml.Node) []Option {
 	keys, values := r.Pairs(n, "options by name")

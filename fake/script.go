@@ -113,7 +113,8 @@ func ParseScript(name string, src []byte) (*Script, error) {
 			r.Old = version1
 		}
 		if len(r.Errs) == 0 {
-			form := scriptCodec.Read(r, root)
+			var form scenario
+			scriptCodec.Read(r, root, &form)
 			*s = form.Script
 			s.StopAfter = form.Consumer.StopAfter
 		}
@@ -141,7 +142,7 @@ func (s *Script) YAML() ([]byte, error) {
 	}
 	form := scenario{*s, consumer{s.StopAfter}}
 	form.Version = 2
-	n := scriptCodec.Write(form)
+	n := scriptCodec.Write(&form)
 	quoteCommands(n)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)

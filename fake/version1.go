@@ -52,14 +52,9 @@ func renameMembers(r *yamlfile.Reader, n *yaml.Node, kind string) {
 	}
 }
 
-// membersCodec reads a value of llm's JSON.
-func membersCodec(kind string) yamlfile.Codec[json.RawMessage] {
-	c := yamlfile.JSONCodec
-	c.Read = func(r *yamlfile.Reader, n *yaml.Node) json.RawMessage {
-		renameMembers(r, n, kind)
-		return r.JSON(nil, n)
-	}
-	return c
+// membersCodec is for a value of llm's JSON.
+func membersCodec(kind string) yamlfile.Codec {
+	return yamlfile.Checked(yamlfile.JSONCodec, func(r *yamlfile.Reader, n *yaml.Node, _ *json.RawMessage) { renameMembers(r, n, kind) })
 }
 
 // v1Names maps members of a request in version 1 of the JSON of package llm to

@@ -1,7 +1,6 @@
 package yamlfile
 
 import (
-	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,10 +12,30 @@ import (
 )
 
 // Codec reads and writes a value of a scenario file, and describes it in the JSON Schema.
-type Codec[T any] struct {
-	Read   func(r *Reader, n *yaml.Node) T
-	Write  func(v T) *yaml.Node
+// Read sets the value at a pointer, and Write gets a pointer.
+type Codec struct {
+	Read   func(r *Reader, n *yaml.Node, to any)
+	Write  func(from any) *yaml.Node
 	Schema func(d Defs) Schema
+}
+
+// Of returns the codec of functions for values of a type.
+func Of[T any](read func(r *Reader, n *yaml.Node) T, write func(v T) *yaml.Node, schema func(d Defs) Schema) Codec {
+	return Codec{
+		Read:   func(r *Reader, n *yaml.Node, to any) { *to.(*T) = read(r, n) },
+		Write:  func(from any) *yaml.Node { return write(*from.(*T)) },
+		Schema: schema,
+	}
+}
+
+// Checked is c with a function that gets each value after reading.
+func Checked[T any](c Codec, check func(r *Reader, n *yaml.Node, v *T)) Codec {
+	read := c.Read
+	c.Read = func(r *Reader, n *yaml.Node, to any) {
+		read(r, n, to)
+		check(r, n, to.(*T))
+	}
+	return c
 }
 
 // Schema is a JSON Schema, or a part of one.
@@ -25,23 +44,12 @@ type Schema = map[string]any
 // Defs contains the named schemas.
 type Defs map[string]Schema
 
-// pointers is a Codec[T] for the values at a *T.
-type pointers interface {
-	read(r *Reader, n *yaml.Node, to any)
-	write(from any) *yaml.Node
-	schema(d Defs) Schema
-}
-
-func (c Codec[T]) read(r *Reader, n *yaml.Node, to any) { *to.(*T) = c.Read(r, n) }
-func (c Codec[T]) write(from any) *yaml.Node            { return c.Write(*from.(*T)) }
-func (c Codec[T]) schema(d Defs) Schema                 { return c.Schema(d) }
-
 // Codecs has the codecs of keys whose type does not determine one.
-type Codecs map[string]pointers
+type Codecs map[string]Codec
 
 // member is a field of a struct.
 type member struct {
-	pointers
+	Codec
 	key, doc string
 	index    []int
 	isUTF8   *bool // whether the member is for strings that are UTF-8; nil means for all
@@ -58,9 +66,11 @@ func members(t reflect.Type, table string, codecs []Codecs) (all []member) {
 			panic("yamlfile: " + t.String() + " has no field " + key)
 		}
 		m := member{key: key, doc: strings.TrimSpace(doc), index: f.Index}
-		m.pointers = usual[f.Type]
+		m.Codec = usual[f.Type]
 		for _, c := range codecs {
-			m.pointers = cmp.Or(c[key], m.pointers)
+			if special, ok := c[key]; ok {
+				m.Codec = special
+			}
 		}
 		if !split {
 			all = append(all, m)
@@ -89,29 +99,24 @@ func KeysOf[T any](table string) (keys []string) {
 // Object is a map with the fields of a struct. Each line of the table has a key and its
 // description. The field is the one with this name, without regard to case and
 // underscores. After a key, (_b64) adds a second one for strings that are not UTF-8. The
-// writer omits zero values. check, if not nil, gets the value after reading.
-func Object[T any](name, of, table string, check func(r *Reader, n *yaml.Node, v *T), codecs ...Codecs) Codec[T] {
-	o := object{name, of, sync.OnceValue(func() []member { return members(reflect.TypeFor[T](), table, codecs) })}
-	return Codec[T]{
-		Read: func(r *Reader, n *yaml.Node) (v T) {
-			o.read(r, n, reflect.ValueOf(&v).Elem())
-			if check != nil {
-				check(r, n, &v)
-			}
-			return v
-		},
-		Write:  func(v T) *yaml.Node { return o.write(reflect.ValueOf(&v).Elem()) },
-		Schema: o.schema,
-	}
+// writer omits zero values.
+func Object[T any](name, of, table string, codecs ...Codecs) Codec {
+	return objectCodec(reflect.TypeFor[T](), name, of, table, codecs)
 }
 
-// object is what the codecs of an [Object] have in common.
+func objectCodec(t reflect.Type, name, of, table string, codecs []Codecs) Codec {
+	o := object{name, of, sync.OnceValue(func() []member { return members(t, table, codecs) })}
+	return Codec{o.read, o.write, o.schema}
+}
+
+// object is the codec of an [Object].
 type object struct {
 	name, of string
 	fields   func() []member
 }
 
-func (o *object) read(r *Reader, n *yaml.Node, v reflect.Value) {
+func (o *object) read(r *Reader, n *yaml.Node, to any) {
+	v := reflect.ValueOf(to).Elem()
 	names, values := r.Pairs(n, o.of)
 	all := o.fields()
 	known := make([]string, len(all))
@@ -126,16 +131,17 @@ func (o *object) read(r *Reader, n *yaml.Node, v reflect.Value) {
 			continue
 		}
 		r.Rename(k, all[at].key)
-		all[at].read(r, values[i], v.FieldByIndex(all[at].index).Addr().Interface())
+		all[at].Read(r, values[i], v.FieldByIndex(all[at].index).Addr().Interface())
 	}
 }
 
-func (o *object) write(v reflect.Value) *yaml.Node {
+func (o *object) write(value any) *yaml.Node {
+	v := reflect.ValueOf(value).Elem()
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, m := range o.fields() {
 		from := v.FieldByIndex(m.index)
 		if !m.omits(from) {
-			out.Content = append(out.Content, StringNode(m.key), m.write(from.Addr().Interface()))
+			out.Content = append(out.Content, StringNode(m.key), m.Write(from.Addr().Interface()))
 		}
 	}
 	return out
@@ -144,7 +150,7 @@ func (o *object) write(v reflect.Value) *yaml.Node {
 func (o *object) schema(d Defs) Schema {
 	props := Schema{}
 	for _, m := range o.fields() {
-		props[m.key] = maps.Clone(m.schema(d))
+		props[m.key] = maps.Clone(m.Schema(d))
 		props[m.key].(Schema)["description"] = m.doc
 	}
 	d[o.name] = Schema{"type": "object", "additionalProperties": false, "properties": props}
@@ -162,23 +168,22 @@ func Exclude(r *Reader, n *yaml.Node, key string, others ...string) {
 }
 
 // ListOf is a list of values. Errors call them by the noun in of.
-func ListOf[T any](of string, c Codec[T]) Codec[[]T] {
-	return Codec[[]T]{
-		Read: func(r *Reader, n *yaml.Node) []T {
+func ListOf(of string, c Codec) Codec {
+	return Codec{
+		Read: func(r *Reader, n *yaml.Node, to any) {
 			if n.Kind != yaml.SequenceNode {
 				r.Errorf(n, "expected a list of %s, found %s", of, DescribeNode(n))
-				return nil
+				return
 			}
-			out := make([]T, len(n.Content))
+			list := makeList(to, len(n.Content))
 			for i, e := range n.Content {
-				out[i] = c.Read(r, e)
+				c.Read(r, e, list.Index(i).Addr().Interface())
 			}
-			return out
 		},
-		Write: func(v []T) *yaml.Node {
+		Write: func(from any) *yaml.Node {
 			out := &yaml.Node{Kind: yaml.SequenceNode}
-			for _, e := range v {
-				out.Content = append(out.Content, c.Write(e))
+			for _, e := range reflect.ValueOf(from).Elem().Seq2() {
+				out.Content = append(out.Content, c.Write(e.Addr().Interface()))
 			}
 			return out
 		},
@@ -186,28 +191,33 @@ func ListOf[T any](of string, c Codec[T]) Codec[[]T] {
 	}
 }
 
+// makeList sets the slice at a pointer to one with n elements, and returns it.
+func makeList(to any, n int) reflect.Value {
+	v := reflect.ValueOf(to).Elem()
+	v.Set(reflect.MakeSlice(v.Type(), n, n))
+	return v
+}
+
 // ByName is a list that the file contains as a map by name. An element has the fields
 // Name and Pos, a position with Line and Col.
-func ByName[T any](of string, c Codec[T]) Codec[[]T] {
-	return Codec[[]T]{
-		Read: func(r *Reader, n *yaml.Node) []T {
+func ByName(of string, c Codec) Codec {
+	return Codec{
+		Read: func(r *Reader, n *yaml.Node, to any) {
 			keys, values := r.Pairs(n, of)
-			out := make([]T, len(keys))
+			list := makeList(to, len(keys))
 			for i, k := range keys {
-				out[i] = c.Read(r, values[i])
-				v := reflect.ValueOf(&out[i]).Elem()
+				v := list.Index(i)
+				c.Read(r, values[i], v.Addr().Interface())
 				v.FieldByName("Name").SetString(k.Value)
 				at := v.FieldByName("Pos")
 				at.FieldByName("Line").SetInt(int64(k.Line))
 				at.FieldByName("Col").SetInt(int64(k.Column))
 			}
-			return out
 		},
-		Write: func(v []T) *yaml.Node {
+		Write: func(from any) *yaml.Node {
 			out := &yaml.Node{Kind: yaml.MappingNode}
-			for _, e := range v {
-				name := reflect.ValueOf(e).FieldByName("Name").String()
-				out.Content = append(out.Content, StringNode(name), c.Write(e))
+			for _, e := range reflect.ValueOf(from).Elem().Seq2() {
+				out.Content = append(out.Content, StringNode(e.FieldByName("Name").String()), c.Write(e.Addr().Interface()))
 			}
 			return out
 		},
@@ -216,10 +226,14 @@ func ByName[T any](of string, c Codec[T]) Codec[[]T] {
 }
 
 // PointerTo is a value that may be missing.
-func PointerTo[T any](c Codec[T]) Codec[*T] {
-	return Codec[*T]{
-		Read:   func(r *Reader, n *yaml.Node) *T { return new(c.Read(r, n)) },
-		Write:  func(v *T) *yaml.Node { return c.Write(*v) },
+func PointerTo(c Codec) Codec {
+	return Codec{
+		Read: func(r *Reader, n *yaml.Node, to any) {
+			v := reflect.ValueOf(to).Elem()
+			v.Set(reflect.New(v.Type().Elem()))
+			c.Read(r, n, v.Interface())
+		},
+		Write:  func(from any) *yaml.Node { return c.Write(reflect.ValueOf(from).Elem().Interface()) },
 		Schema: c.Schema,
 	}
 }

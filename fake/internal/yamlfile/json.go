@@ -2,6 +2,7 @@ package yamlfile
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -80,7 +81,7 @@ func valueNode(d *jsonio.Dec) *yaml.Node {
 	case '"':
 		return StringNode(d.String())
 	case 't', 'f':
-		return BoolCodec.Write(d.Bool())
+		return PlainNode("!!bool", strconv.FormatBool(d.Bool()))
 	case 'n':
 		d.Null()
 		return PlainNode("!!null", "null")

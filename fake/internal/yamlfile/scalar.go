@@ -15,36 +15,33 @@ import (
 )
 
 // usual has the codecs of fields without one in their [Codecs].
-var usual = map[reflect.Type]pointers{
-	reflect.TypeFor[bool]():            BoolCodec,
-	reflect.TypeFor[int]():             number[int]("a whole number, 0 or above", 0),
-	reflect.TypeFor[int64]():           number[int64]("a number of tokens, 0 or above", 0),
+var usual = map[reflect.Type]Codec{
+	reflect.TypeFor[bool]():            boolCodec,
+	reflect.TypeFor[int]():             number("a whole number, 0 or above", 0),
+	reflect.TypeFor[int64]():           number("a number of tokens, 0 or above", 0),
 	reflect.TypeFor[string]():          TextCodec,
 	reflect.TypeFor[time.Duration]():   durationCodec,
 	reflect.TypeFor[json.RawMessage](): JSONCodec,
-	reflect.TypeFor[*bool]():           PointerTo(BoolCodec),
+	reflect.TypeFor[*bool]():           PointerTo(boolCodec),
 	reflect.TypeFor[*string]():         PointerTo(TextCodec),
 	reflect.TypeFor[[]string]():        ListOf("strings", TextCodec),
 }
 
-// scalar is a codec for scalars with these tags. It writes the first one.
-func scalar[T any](of string, s Schema, parse func(text string) (T, bool), tags ...string) Codec[T] {
-	return Codec[T]{
-		Read: func(r *Reader, n *yaml.Node) (v T) {
-			ok := n.Kind == yaml.ScalarNode && slices.Contains(tags, n.ShortTag())
-			if ok {
-				v, ok = parse(n.Value)
-			}
-			if !ok {
+// scalar is a codec for scalars with these tags. It writes the first one. The function set
+// reports whether the text is a value.
+func scalar(of string, s Schema, set func(v reflect.Value, text string) bool, tags ...string) Codec {
+	return Codec{
+		Read: func(r *Reader, n *yaml.Node, to any) {
+			if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) || !set(reflect.ValueOf(to).Elem(), n.Value) {
 				r.Errorf(n, "expected %s, found %s", of, DescribeNode(n))
 			}
-			return v
 		},
-		Write: func(v T) *yaml.Node {
+		Write: func(from any) *yaml.Node {
+			text := fmt.Sprint(reflect.ValueOf(from).Elem())
 			if tags[0] == "!!str" {
-				return StringNode(fmt.Sprint(v))
+				return StringNode(text)
 			}
-			return PlainNode(tags[0], fmt.Sprint(v))
+			return PlainNode(tags[0], text)
 		},
 		Schema: func(Defs) Schema { return s },
 	}
@@ -73,83 +70,103 @@ func PlainNode(tag, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
 }
 
-// TextCodec reads a string.
+// TextCodec is for a string.
 var TextCodec = scalar("a string (quote it if it looks like another type)", Schema{"type": "string"},
-	func(s string) (string, bool) { return s, true }, "!!str", "!!timestamp", "!!merge")
+	func(v reflect.Value, s string) bool {
+		v.SetString(s)
+		return true
+	}, "!!str", "!!timestamp", "!!merge")
 
-// base64Codec reads the bytes of a string.
-var base64Codec = Codec[string]{
-	Read: scalar("base64", nil, func(s string) (string, bool) {
+// ReadText reads a string.
+func ReadText(r *Reader, n *yaml.Node) (s string) {
+	TextCodec.Read(r, n, &s)
+	return s
+}
+
+// base64Codec is for the bytes of a string.
+var base64Codec = Codec{
+	Read: scalar("base64", nil, func(v reflect.Value, s string) bool {
 		b, err := base64.StdEncoding.DecodeString(s)
-		return string(b), err == nil
+		v.SetString(string(b))
+		return err == nil
 	}, "!!str").Read,
-	Write:  func(s string) *yaml.Node { return StringNode(base64.StdEncoding.EncodeToString([]byte(s))) },
+	Write: func(from any) *yaml.Node {
+		return StringNode(base64.StdEncoding.EncodeToString([]byte(*from.(*string))))
+	},
 	Schema: func(Defs) Schema { return Schema{"type": "string", "contentEncoding": "base64"} },
 }
 
-// BoolCodec reads a boolean.
-var BoolCodec = scalar("true or false", Schema{"type": "boolean"},
-	func(s string) (bool, bool) { return strings.EqualFold(s, "true"), true }, "!!bool")
+var boolCodec = scalar("true or false", Schema{"type": "boolean"},
+	func(v reflect.Value, s string) bool {
+		v.SetBool(strings.EqualFold(s, "true"))
+		return true
+	}, "!!bool")
 
 // number is a codec for whole numbers from 0 to a maximum, if that is not 0.
-func number[T int | int64](of string, maximum int64) Codec[T] {
+func number(of string, maximum int64) Codec {
 	s := Schema{"type": "integer", "minimum": 0}
 	if maximum > 0 {
 		s["maximum"] = maximum
 	}
-	return scalar(of, s, func(s string) (T, bool) {
+	return scalar(of, s, func(v reflect.Value, s string) bool {
 		n, err := strconv.ParseInt(s, 10, 64)
-		return T(n), err == nil && n >= 0 && (maximum == 0 || n <= maximum)
+		v.SetInt(n)
+		return err == nil && n >= 0 && (maximum == 0 || n <= maximum)
 	}, "!!int")
 }
 
-// RepeatCodec reads a number of repetitions. Its maximum protects against typing errors.
-var RepeatCodec = number[int]("a whole number from 0 to 10000", 10000)
+// RepeatCodec is for a number of repetitions. Its maximum protects against typing errors.
+var RepeatCodec = number("a whole number from 0 to 10000", 10000)
 
 var durationCodec = scalar("a duration like 30ms or 1m30s, 0s or above",
 	Schema{"type": "string", "pattern": `^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`},
-	func(s string) (time.Duration, bool) {
+	func(v reflect.Value, s string) bool {
 		d, err := time.ParseDuration(s)
-		return d, err == nil && d >= 0
+		v.SetInt(int64(d))
+		return err == nil && d >= 0
 	}, "!!str")
 
 // OneOf is a codec for words.
-func OneOf[T ~string](of string, words ...T) Codec[T] {
+func OneOf[T ~string](of string, words ...T) Codec {
 	known := make([]string, len(words))
 	for i, w := range words {
 		known[i] = string(w)
 	}
-	return Codec[T]{
-		Read: func(r *Reader, n *yaml.Node) T {
+	return word(of, known)
+}
+
+func word(of string, known []string) Codec {
+	return Codec{
+		Read: func(r *Reader, n *yaml.Node, to any) {
 			if n.Kind != yaml.ScalarNode {
 				r.Errorf(n, "expected a %s, found %s", of, DescribeNode(n))
-				return ""
+				return
 			}
 			if !slices.Contains(known, n.Value) {
 				r.Unknown(n, of, known)
 			}
-			return T(n.Value)
+			reflect.ValueOf(to).Elem().SetString(n.Value)
 		},
-		Write:  func(v T) *yaml.Node { return StringNode(string(v)) },
+		Write:  func(from any) *yaml.Node { return StringNode(reflect.ValueOf(from).Elem().String()) },
 		Schema: func(Defs) Schema { return Schema{"enum": known} },
 	}
 }
 
-// JSONCodec reads any value as JSON.
-var JSONCodec = Codec[json.RawMessage]{
-	Read:   func(r *Reader, n *yaml.Node) json.RawMessage { return r.JSON(nil, n) },
-	Write:  func(v json.RawMessage) *yaml.Node { return JSONNode(v) },
-	Schema: func(Defs) Schema { return Schema{} },
-}
+// JSONCodec is for any value as JSON.
+var JSONCodec = Of(
+	func(r *Reader, n *yaml.Node) json.RawMessage { return r.JSON(nil, n) },
+	func(v json.RawMessage) *yaml.Node { return JSONNode(v) },
+	func(Defs) Schema { return Schema{} },
+)
 
-// ArgumentsCodec reads a string, or a map as JSON.
-var ArgumentsCodec = Codec[string]{
-	Read: func(r *Reader, n *yaml.Node) string {
+// ArgumentsCodec is for a string, or a map as JSON.
+var ArgumentsCodec = Of(
+	func(r *Reader, n *yaml.Node) string {
 		if n.Kind == yaml.MappingNode {
 			return string(r.JSON(nil, n))
 		}
-		return TextCodec.Read(r, n)
+		return ReadText(r, n)
 	},
-	Write:  StringNode,
-	Schema: func(Defs) Schema { return Schema{"type": []string{"string", "object"}} },
-}
+	StringNode,
+	func(Defs) Schema { return Schema{"type": []string{"string", "object"}} },
+)
