@@ -546,14 +546,15 @@ func testDeuzStreamFails(t *testing.T) {
 // The handle has the usage and the reason, whether or not the parts are read.
 func testDeuzAwaitables(t *testing.T) {
 	one, two := calls("a"), text("x")
-	one.Usage, two.Usage = llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Usage{InputTokens: 20, OutputTokens: 7}
+	one.Usage, two.Usage = llm.Usage{InputTokens: 10, OutputTokens: 5, ReasoningOutputTokens: 2}, llm.Usage{InputTokens: 20, OutputTokens: 7, CacheReadInputTokens: 4, ReasoningOutputTokens: 1}
+	sum := llm.Usage{InputTokens: 30, OutputTokens: 12, CacheReadInputTokens: 4, ReasoningOutputTokens: 3}
 	for _, read := range []bool{false, true} {
 		s := deuz.StreamChat(t.Context(), deuz.Options{Model: model(one, two), Messages: []llm.Message{llm.User("go")}, Loop: loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}})
 		var wg sync.WaitGroup
 		if read {
 			wg.Go(func() {
 				for p := range s.Full() {
-					if p.Type == "finish" && (p.Usage != llm.Usage{InputTokens: 30, OutputTokens: 12}) {
+					if p.Type == "finish" && p.Usage != sum {
 						t.Errorf("the finish part has usage %+v", p.Usage)
 					}
 				}
@@ -562,7 +563,7 @@ func testDeuzAwaitables(t *testing.T) {
 		usage, err := s.Usage()
 		reason, err2 := s.FinishReason()
 		wg.Wait()
-		if err != nil || err2 != nil || usage != (llm.Usage{InputTokens: 30, OutputTokens: 12}) || reason != llm.FinishStop {
+		if err != nil || err2 != nil || usage != sum || reason != llm.FinishStop {
 			t.Errorf("read=%v: got %+v, %q, %v, %v", read, usage, reason, err, err2)
 		}
 	}

@@ -95,11 +95,11 @@ func find(agents []*HandoffAgent, name string) *HandoffAgent {
 }
 
 type handoff struct {
-	agents  []*HandoffAgent // the root first
-	vars    *Vars
-	common  []loop.Tool   // shared by all agents
-	active  *HandoffAgent // in the previous step; nil in the first
-	unknown string        // the last unknown name that a warning reported
+	agents []*HandoffAgent // the root first
+	vars   *Vars
+	common []loop.Tool   // shared by all agents
+	active *HandoffAgent // in the previous step; nil in the first
+	name   string        // of ActiveAgent in the previous step
 }
 
 func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
@@ -126,17 +126,17 @@ func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange
 
 func (h *handoff) next(s *loop.StepInfo) (*HandoffAgent, error) {
 	name, _ := ActiveAgent.Get(h.vars)
-	if name == "" {
+	before := h.name
+	if h.name = name; name == "" {
 		return h.agents[0], nil
 	}
 	if a := find(h.agents, name); a != nil {
 		return a, nil
 	}
 	a := cmp.Or(h.active, h.agents[0])
-	if name == h.unknown {
+	if name == before { // reported
 		return a, nil
 	}
-	h.unknown = name
 	return a, s.Warn(WarnUnknownAgent, fmt.Sprintf("the variable %s names the unknown agent %q; %s continues", ActiveAgent, name, a.Name))
 }
 

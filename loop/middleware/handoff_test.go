@@ -133,10 +133,10 @@ func TestHandoffUnknownAgent(t *testing.T) {
 			return loop.TextOutput("lost"), nil
 		}}
 	}
-	root.Handoffs[0].Tools = []loop.Tool{name("lose", "ghost"), name("unset", "")}
-	got, _, events := handOver(t, root, &middleware.Vars{}, loop.Config{}, turn("transfer_to_b"), turn("lose"), turn("lose"), turn("unset"), fake.Response{Text: "x"})
-	const r, b = "I am root0: t_root >b", "I am b0: lose unset >c >root"
-	if diff := cmp.Diff([]string{r, b, b, b, r}, got); diff != "" {
+	root.Handoffs[0].Tools = []loop.Tool{name("lose", "ghost"), name("haunt", "phantom"), name("unset", "")}
+	got, _, events := handOver(t, root, &middleware.Vars{}, loop.Config{}, turn("transfer_to_b"), turn("lose"), turn("lose"), turn("haunt"), turn("transfer_to_root"), turn("transfer_to_b"), turn("lose"), turn("unset"), fake.Response{Text: "x"})
+	const r, b = "I am root0: t_root >b", "I am b0: lose haunt unset >c >root"
+	if diff := cmp.Diff([]string{r, b, b, b, b, r, b, b, r}, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	var warned []string
@@ -145,7 +145,10 @@ func TestHandoffUnknownAgent(t *testing.T) {
 			warned = append(warned, fmt.Sprint(ev.Step, " ", w.Code, ": ", w.Message))
 		}
 	}
-	want := []string{`2 unknown_agent: the variable currentActiveAgent names the unknown agent "ghost"; b continues`}
+	unknown := func(step int, agent string) string {
+		return fmt.Sprintf("%d unknown_agent: the variable currentActiveAgent names the unknown agent %q; b continues", step, agent)
+	}
+	want := []string{unknown(2, "ghost"), unknown(4, "phantom"), unknown(7, "ghost")}
 	if diff := cmp.Diff(want, warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -293,6 +296,7 @@ func TestPrepareEnd(t *testing.T) {
 		text  string
 		stop  trace.Reason
 	}{
+		"no text":           {[]fake.Response{there, {Reasoning: "hm"}, {Text: "sum"}}, again("sum up"), 0, []string{"b:  after 3"}, "sum", trace.ReasonEndTurn},
 		"never transferred": {[]fake.Response{{Text: "r"}}, forever, 0, nil, "r", trace.ReasonEndTurn},
 		"nothing to say":    {[]fake.Response{there, {Text: "b"}}, again(), 0, []string{"b: b after 3"}, "b", trace.ReasonEndTurn},
 		"back to the root":  {[]fake.Response{there, {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 3"}, "sum", trace.ReasonEndTurn},

@@ -73,6 +73,7 @@ func TestRepair(t *testing.T) {
 		"without a schema":        {badCall("a", `[]`), []fake.Response{says(`{}`)}, `A`, false, 1},
 		"right":                   {badCall("weather", `{"city":"Bern"}`), nil, `{"city":"Bern","days":3}`, false, 0},
 		"no such tool":            {badCall("ghost", `{"city":7}`), nil, `there is no tool "ghost"; the tools are weather, a`, true, 0},
+		"no such tool, malformed": {badCall("ghost", `{"city"`), nil, `there is no tool "ghost"; the tools are weather, a`, true, 0},
 		"truncated at its length": {long, nil, `the answer was cut off at its length limit within this call, which was not run; make it again, shorter`, true, 0},
 		"still invalid":           {badCall("weather", `[1]`), []fake.Response{says(`{"city":8}`)}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 		"no text":                 {badCall("weather", `[1]`), []fake.Response{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},

@@ -134,7 +134,7 @@ func TestRunOptions(t *testing.T) {
 			results["Parts"] = p.Complete
 		}
 		var err error
-		if _, results["RunFor"], err = agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, c.opts); err != nil {
+		if _, results["RunFor"], err = agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 3, c.opts); err != nil {
 			t.Errorf("%s: RunFor: %v", name, err)
 		}
 		for entry, res := range results {
@@ -746,12 +746,23 @@ func TestLimitsOfEachRun(t *testing.T) {
 	for i := range many {
 		many[i] = calling(fmt.Sprint("c", i))
 	}
-	a, _ = newAgent(t, loop.Config{MaxSteps: 15}, many...)
-	var got []int
-	for _, limit := range []int{25, 0} {
-		got = append(got, mustRun(t, a, &agentier.RunOptions{MaxIterations: limit}).Usage.Iterations)
-	}
-	if !slices.Equal(got, []int{25, 15}) {
-		t.Errorf("iterations: got %v, want 25 for the run and then 15 for the agent", got)
+	for name, c := range map[string]struct {
+		cfg       loop.Config
+		own       agentier.RunOptions
+		run, next string // with the options, and then without
+	}{
+		"iterations": {loop.Config{MaxSteps: 15}, agentier.RunOptions{MaxIterations: 25}, "25 max_steps", "15 max_steps"},
+		"tokens":     {loop.Config{MaxSteps: 9, TokenBudget: 45}, agentier.RunOptions{MaxTokens: 1000}, "9 max_steps", "3 budget"},
+		"time":       {loop.Config{MaxSteps: 9, Deadline: 3500 * time.Millisecond, DeadlineReturns: true}, agentier.RunOptions{Timeout: time.Minute}, "9 max_steps", "4 deadline"},
+	} {
+		a, _ := newAgent(t, c.cfg, many...)
+		var got []string
+		for _, opts := range []*agentier.RunOptions{&c.own, nil} {
+			res := mustRun(t, a, opts)
+			got = append(got, fmt.Sprint(res.Usage.Iterations, " ", res.Stop))
+		}
+		if diff := cmp.Diff([]string{c.run, c.next}, got); diff != "" {
+			t.Errorf("%s of a run, then of the agent (-want +got):\n%s", name, diff)
+		}
 	}
 }

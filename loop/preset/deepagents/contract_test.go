@@ -92,6 +92,19 @@ func TestPrepareEndDA56(t *testing.T) {
 	if got, err := s.Text(); got != "b done" || hooked != 0 || err != nil {
 		t.Errorf("execute: %q after %d hooks, %v", got, hooked, err)
 	}
+	asTool, err := deepagents.AsTool(root(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "c1", Name: "root", Arguments: `{"input":"go"}`}}}, text("x"))
+	called, err := deepagents.Swarm(t.Context(), agent("caller", caller, asTool), loop.Prompt("go"), nil, nil, uistream.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = types(called)
+	if got := caller.Requests()[1].Messages[2].Parts[0].(llm.ToolResult).Text(); got != "b done" || hooked != 0 {
+		t.Errorf("as a tool: %q after %d hooks", got, hooked)
+	}
 	parts, err := deepagents.Swarm(t.Context(), root(), loop.Prompt("go"), nil, nil, uistream.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -338,7 +338,7 @@ func TestOutputModeDA35DA36(t *testing.T) {
 		{false, 2, "assistant tool assistant tool"}, {true, 2, "assistant:"},
 	} {
 		first, second := calls("a"), calls("a")
-		first.Text = "first"
+		first.Text, first.Reasoning, second.Reasoning = "first", "hm", "so"
 		m := func() *fake.Model { return fake.NewModel(first, second, text("done")) }
 		opts := &deepagents.Options{LastMessage: c.last, Loop: loop.Config{MaxSteps: c.steps}}
 		res, err := deepagents.Generate(t.Context(), agent("root", m(), tool("a", "A")), history, nil, opts)
@@ -351,6 +351,10 @@ func TestOutputModeDA35DA36(t *testing.T) {
 			if c.last {
 				got[0] += ":" + m.Text()
 			}
+		}
+		full := slices.DeleteFunc(slices.Clone(res.Loop.Messages), func(m llm.Message) bool { return m.Role != llm.RoleAssistant })
+		if diff := cmp.Diff(full[len(full)-1:], res.Messages); diff != "" && c.last {
+			t.Errorf("at %d steps: the last message (-of the loop +got):\n%s", c.steps, diff)
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("LastMessage %t at %d steps: got %q, want %s", c.last, c.steps, got, c.want)

@@ -43,7 +43,7 @@ func TestStreamsDA37DA40(t *testing.T) {
 	first := calls("a")
 	first.Text, first.Reasoning = "one ", "hm"
 	for _, wait := range []bool{false, true} {
-		model := fake.NewModel(first, text("two"))
+		model := fake.NewModel(first, fake.Response{Chunks: []string{"tw", "o"}})
 		s, err := deepagents.Execute(t.Context(), agent("root", model, tool("a", "A")), loop.Prompt("go"), nil, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -56,13 +56,13 @@ func TestStreamsDA37DA40(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if got := slices.Collect(s.TextStream()); !slices.Equal(got, []string{"one ", "two"}) {
+			if got := slices.Collect(s.TextStream()); !slices.Equal(got, []string{"one ", "tw", "o"}) {
 				t.Errorf("text: %q", got)
 			}
-			if got := kinds(s); got != "reasoning text-delta tool-call tool-result text-delta" {
+			if got := kinds(s); got != "reasoning text-delta tool-call tool-result text-delta text-delta" {
 				t.Errorf("parts: %s", got)
 			}
-			if got := types(s.UI(uistream.Options{})); got != "start start-step reasoning-start reasoning-delta reasoning-end text-start text-delta text-end tool-input-start tool-input-delta tool-input-available tool-output-available finish-step start-step text-start text-delta text-end finish-step finish" {
+			if got := types(s.UI(uistream.Options{})); got != "start start-step reasoning-start reasoning-delta reasoning-end text-start text-delta text-end tool-input-start tool-input-delta tool-input-available tool-output-available finish-step start-step text-start text-delta text-delta text-end finish-step finish" {
 				t.Errorf("UI parts: %s", got)
 			}
 			res, err := s.Wait()

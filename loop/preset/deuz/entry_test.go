@@ -289,8 +289,8 @@ func TestAwaitablesDZ49(t *testing.T) {
 		llm.FinishToolCalls: calls("2", "bad"), llm.FinishLength: {Text: "x", FinishReason: llm.FinishLength}, llm.FinishStop: says("x"),
 	} {
 		first := calls("1", "bad")
-		first.Usage, last.Usage = llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Usage{InputTokens: 20, OutputTokens: 7}
-		sum := llm.Usage{InputTokens: 30, OutputTokens: 12}
+		first.Usage, last.Usage = llm.Usage{InputTokens: 10, OutputTokens: 5, CacheCreationInputTokens: 3}, llm.Usage{InputTokens: 20, OutputTokens: 7, CacheReadInputTokens: 3, ReasoningOutputTokens: 2}
+		sum := llm.Usage{InputTokens: 30, OutputTokens: 12, CacheCreationInputTokens: 3, CacheReadInputTokens: 3, ReasoningOutputTokens: 2}
 		opts := deuz.Options{Messages: messages(), Loop: loop.Config{MaxSteps: 2, Tools: tools(nil), Middleware: []loop.Middleware{replace}}}
 		opts.Model = fake.NewModel(first, last)
 		unread := deuz.StreamChat(t.Context(), opts)
