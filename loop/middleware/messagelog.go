@@ -42,7 +42,7 @@ func logMessages(log func(llm.Message) error, known func(in []llm.Message) int) 
 		for _, m := range list {
 			func() {
 				defer func() { _ = recover() }()
-				_ = log(m)
+				_ = log(llm.Message{Role: m.Role, Parts: slices.Clone(m.Parts), Opaque: m.Opaque}) // log may change its copy
 			}()
 		}
 	}
@@ -66,7 +66,7 @@ func logMessages(log func(llm.Message) error, known func(in []llm.Message) int) 
 				return c, nil
 			},
 			End: func(_ context.Context, res loop.Result) (loop.Result, error) {
-				logAll(res.Messages[logged:])
+				logAll(res.Messages[min(logged, len(res.Messages)):]) // other middleware may have removed some
 				return res, nil
 			},
 		}

@@ -120,6 +120,38 @@ func TestLogMessagesFails(t *testing.T) {
 	if n != 8 {
 		t.Errorf("reported %d messages, want 8", n)
 	}
+	last := loop.Middleware{Name: "last", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{End: func(_ context.Context, res loop.Result) (loop.Result, error) {
+			res.Messages = res.Messages[len(res.Messages)-1:]
+			return res, nil
+		}}
+	}}
+	signed := llm.Reasoning{Text: "hm", Opaque: json.RawMessage(`{"signature":"s"}`)}
+	in := loop.Continue([]llm.Message{llm.User("one"), llm.Assistant(signed, llm.Text{Text: "two"})}, llm.User("go"))
+	var plain [][]llm.Message
+	for name, log := range map[string]func(llm.Message) error{
+		"": func(llm.Message) error { return nil },
+		"changes": func(m llm.Message) error {
+			for i := range m.Parts {
+				m.Parts[i] = llm.Text{Text: "[removed]"}
+			}
+			return nil
+		},
+	} {
+		for _, more := range [][]loop.Middleware{nil, {last}} {
+			o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{tool}, Middleware: append(more, middleware.LogMessagesFrom(0, log))}, in, call("1"), text("done"))
+			var sent [][]llm.Message
+			for _, r := range o.model.Requests() {
+				sent = append(sent, r.Messages)
+			}
+			if plain == nil {
+				plain = sent
+			}
+			if diff := cmp.Diff(plain, sent); diff != "" || o.err != nil || o.res.Text != "done" {
+				t.Errorf("%s: %v, requests (-of another log +got):\n%s", name, o.err, diff)
+			}
+		}
+	}
 }
 
 // eastern is a clock in another time zone.

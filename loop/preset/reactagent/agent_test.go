@@ -40,6 +40,17 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, of[trace.RunStart](b.all)[0].Options); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
+	b = newBench(t, calling("task", `{"description":"look","subagent_type":"looker"}`), text("looked"), text("done"))
+	b.run(b.deep(reactagent.DeepConfig{SubAgents: []reactagent.SubAgent{{Name: "looker", Tools: []loop.Tool{tool("a")}}}}), "", "go")
+	starts := of[trace.RunStart](b.all)
+	if len(starts) != 2 {
+		t.Errorf("got %d runs of an agent and its sub-agent", len(starts))
+	}
+	for _, s := range starts {
+		if diff := cmp.Diff(want, s.Options); diff != "" {
+			t.Errorf("options of an agent and its sub-agent (-want +got):\n%s", diff)
+		}
+	}
 	var all []loop.Tool
 	names := strings.Fields("write_todos ls task ask_user fetch grep head git_log shell")
 	for _, name := range names {
@@ -245,6 +256,26 @@ func TestRunResult(t *testing.T) {
 		if ok := b.agent(cfg).Run(t.Context(), []llm.Message{llm.User("go")}, "", nil); ok != c.ok {
 			t.Errorf("%s, without a listener: got %t", name, ok)
 		}
+	}
+	for moment, want := range map[string][]string{
+		"token":          {"token", "modelCompleted", "failed"},
+		"modelCompleted": {"token", "modelCompleted", "failed"},
+		"toolStarted":    {"token", "modelCompleted", "toolStarted", "toolCompleted", "failed"},
+		"toolCompleted":  {"token", "modelCompleted", "toolStarted", "toolCompleted", "failed"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		first := calling("a", "{}")
+		first.Text = "x"
+		var got []string
+		ok := newBench(t, first, text("done")).agent(reactagent.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}}}).Run(ctx, []llm.Message{llm.User("go")}, "", func(e reactagent.Event) {
+			if got = append(got, e.Type); e.Type == moment {
+				cancel()
+			}
+		})
+		if diff := cmp.Diff(want, got); diff != "" || ok {
+			t.Errorf("canceled at %s: got %t (-want +got):\n%s", moment, ok, diff)
+		}
+		cancel()
 	}
 	b := newBench(t, fake.Response{Err: boom})
 	for e := range b.agent(reactagent.Config{}).Events(t.Context(), []llm.Message{llm.User("go")}, "") {

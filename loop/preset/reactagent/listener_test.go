@@ -240,6 +240,14 @@ func TestNothingAdded(t *testing.T) {
 	if len(a.Stack()) != 0 || len(req.Tools) != 0 || req.System.Text() != "" || len(req.Messages) != 1 {
 		t.Errorf("the stack is %q, the request %+v", a.Stack(), req)
 	}
+	b = newBench(t, text("x")) // neither a summary for the window, nor a prompt for the tools
+	long := []llm.Message{llm.User(strings.Repeat("abcd", 500)), llm.Assistant(llm.Text{Text: "so"}), llm.User("go")}
+	a = b.agent(reactagent.Config{ContextWindow: 400, Memory: &reactagent.Memory{}, Log: func(llm.Message) error { return nil }, Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
+	ok := a.Run(t.Context(), long, "t", nil)
+	req = b.model.RecordedRequests()[0].Request
+	if diff := cmp.Diff(long, req.Messages); diff != "" || !ok || req.System != nil || strings.Join(append(a.Stack(), b.offered(0)...), " ") != "message_log a" {
+		t.Errorf("the stack is %q, the request has the tools %q and the system prompt %q, messages (-want +got):\n%s", a.Stack(), b.offered(0), req.System.Text(), diff)
+	}
 	b = newBench(t, text("x"))
 	a = b.agent(reactagent.Config{Config: loop.Config{Middleware: own[:1]}})
 	b.run(a, "", "go")

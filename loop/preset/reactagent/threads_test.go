@@ -65,14 +65,23 @@ func TestCheckpointer(t *testing.T) {
 			b.run(factory(b, reactagent.Config{Memory: c.memory(), Config: loop.Config{Tools: []loop.Tool{tool("a")}}}), thread, message)
 			return b
 		}
-		run("t", "one", calling("a", "{}"), text("x"))
+		first, last := calling("a", `{"n":1}`), text("x")
+		first.Reasoning, last.Reasoning = "hm", "so"
+		ran := run("t", "one", first, last)
 		if diff := cmp.Diff([]string{"load t after 0 requests", "save t after 2 requests"}, c.log); diff != "" {
 			t.Errorf("%s: the first run (-want +got):\n%s", name, diff)
 		}
 		if diff := cmp.Diff([]string{"user: one", "assistant: a", "tool: a", "assistant: x"}, short(c.threads["t"])); diff != "" {
 			t.Errorf("%s: saved (-want +got):\n%s", name, diff)
 		}
+		whole := slices.Concat([]llm.Message{llm.User("one")}, of[trace.ModelRequest](ran.all)[1].NewMessages, of[trace.RunEnd](ran.all)[0].AppendedMessages)
+		if diff := cmp.Diff(whole, c.threads["t"]); diff != "" {
+			t.Errorf("%s: the saved messages (-of the run +got):\n%s", name, diff)
+		}
 		b := run("t", "two", text("y"), text("y"), text("y"))
+		if diff := cmp.Diff(append(whole, llm.User("two")), b.model.Requests()[0].Messages); diff != "" {
+			t.Errorf("%s: the messages of the next request (-want +got):\n%s", name, diff)
+		}
 		if diff := cmp.Diff([]string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two"}, b.asked(0)); diff != "" {
 			t.Errorf("%s: the next request (-want +got):\n%s", name, diff)
 		}
