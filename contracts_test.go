@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -141,6 +142,7 @@ func TestContracts(t *testing.T) {
 	t.Run("rows", func(t *testing.T) { checkRows(t, list) })
 	t.Run("scenarios", func(t *testing.T) { checkScenarios(t, list) })
 	t.Run("tests", func(t *testing.T) { checkTests(t, list) })
+	t.Run("comments", func(t *testing.T) { checkComments(t, list) })
 	t.Run("packages", func(t *testing.T) {
 		for _, c := range list {
 			for _, r := range c.rows {
@@ -254,6 +256,46 @@ func checkTests(t *testing.T, list []contract) {
 				}
 				if !dirs[dir].has("Test" + name) {
 					t.Errorf("%s/%s.tsv: %s names the test %s, which does not exist", contractsDir, c.id, r.id, s)
+				}
+			}
+		}
+	}
+}
+
+// checkComments checks that a row names each test whose comment has the row's id.
+func checkComments(t *testing.T, list []contract) {
+	rows := map[string]requirement{}
+	for _, c := range list {
+		for _, r := range c.rows {
+			rows[r.id] = r
+		}
+	}
+	ids := regexp.MustCompile(`\b([A-Z]{2})-(\d{2,3})(?: to [A-Z]{2}-(\d{2,3}))?`)
+	for _, name := range sources(t) {
+		if !strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(f.Name.Name, "Test") {
+				continue
+			}
+			test := strings.TrimPrefix(path.Dir(name), "./") + "." + f.Name.Name
+			for _, m := range ids.FindAllStringSubmatch(f.Doc.Text(), -1) {
+				first, _ := strconv.Atoi(m[2])
+				last, err := strconv.Atoi(m[3])
+				if err != nil { // no range
+					last = first
+				}
+				for n := first; n <= last; n++ {
+					r, ok := rows[fmt.Sprintf("%s-%02d", m[1], n)]
+					if ok && !slices.ContainsFunc(r.evidence(), func(s string) bool { return s == test || strings.HasPrefix(s, test+"/") }) {
+						t.Errorf("%s: the comment of %s has the id %s: add %s to this row in %s/%s.tsv, or change the comment", name, f.Name.Name, r.id, test, contractsDir, m[1])
+					}
 				}
 			}
 		}

@@ -91,6 +91,8 @@ func TestAL72AnchorUpdates(t *testing.T) {
 	h.Append(reply(), counted(100))
 	h.Append(reply(), counted(0))
 	tokens(t, h, 104)
+	h.Append(reply(), counted(70)) // also a lower count
+	tokens(t, h, 72)
 
 	h = history.New("y")
 	h.SetSystem("8 chars.")

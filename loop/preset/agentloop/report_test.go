@@ -303,8 +303,8 @@ func TestAL102RunID(t *testing.T) {
 	generated := []string{"00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"}
 	next := 0
 	for _, newID := range []func() string{nil, func() string { next++; return generated[next-1] }} {
-		w := newWorld(t, calls("1", "a"), says("x"), says("y"))
-		var cfg agentloop.Config
+		w := newWorld(t, calls("1", "a", "bad", "ghost"), says("x"), says("y"))
+		cfg := allEvents()
 		w.dress(&cfg)
 		cfg.NewID = newID
 		var hooks []string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -256,6 +257,33 @@ func TestAL98Bus(t *testing.T) {
 	cancel()
 	w.run("go")
 	same(t, "reported", "onAgentCreate,onRunStart,onStepStart,onModelRequest,llm.request,onModelResponse,onStepComplete,onRunComplete", strings.Join(second, ","))
+
+	agents := map[string][]string{} // by event
+	shared := new(agentloop.Bus)
+	shared.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+		if !slices.Contains(agents[ev.Name], ev.Agent) {
+			agents[ev.Name] = append(agents[ev.Name], ev.Agent)
+		}
+		return nil
+	})
+	for _, id := range []string{"one", "two"} {
+		w := newWorld(t, fake.Response{Attempts: []fake.Response{{Error: &fake.Failure{Status: 503}}, calls("", "a", "bad", "ghost")}}, says("x"))
+		cfg := allEvents()
+		w.dress(&cfg)
+		cfg.ID, cfg.Hooks, cfg.Retry.Max = id, shared, 1
+		if w.Loop, err = agentloop.New(t.Context(), w.model, &cfg); err != nil {
+			t.Fatal(err)
+		}
+		w.stream("go", nil)
+		if err := w.ResumeWithApproval(t.Context(), "none", middleware.Approval{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string][]string{}
+	for _, name := range strings.Fields("onAgentCreate onRunStart onStepStart onStepComplete onToolCallStart onToolCallComplete onToolCallError onWarning onApprovalRequested onApprovalResolved onGuardrailTriggered onRunComplete onModelRequest onModelStart onModelResponse onModelError onModelRetry") {
+		want[name] = []string{"one", "two"}
+	}
+	same(t, "the agents of each event on a shared bus", want, agents)
 }
 
 // A hook that fails ends the run. If it fails on the last event, Complete returns the
@@ -263,17 +291,7 @@ func TestAL98Bus(t *testing.T) {
 func TestHooksFail(t *testing.T) {
 	boom := errors.New("boom")
 	for _, name := range []string{agentloop.OnStepStart, agentloop.OnStepComplete, agentloop.OnToolCallStart, agentloop.OnToolCallComplete, agentloop.OnToolCallError, agentloop.OnWarning, agentloop.OnGuardrailTriggered, agentloop.OnApprovalRequested, agentloop.OnApprovalResolved} {
-		w := newWorld(t, calls("", "a", "bad", "ghost"), says("x")).agent(agentloop.Config{
-			Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
-				return middleware.GuardrailResult{}, nil
-			}}},
-			Policy: middleware.PermissionPolicy(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
-				return middleware.Permission{Allow: true, Ask: r.Tool == "bad"}, nil
-			}),
-			Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
-				return middleware.Approval{Decision: middleware.Approve}, nil
-			},
-		})
+		w := newWorld(t, calls("", "a", "bad", "ghost"), says("x")).agent(allEvents())
 		w.hook = func(ev agentloop.Event) error {
 			if ev.Name == name {
 				return boom

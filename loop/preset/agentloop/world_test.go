@@ -91,6 +91,22 @@ func (w *world) dress(cfg *agentloop.Config) {
 	})
 }
 
+// allEvents returns a configuration with which a run emits each event of an agent, if the model calls a,
+// bad and ghost.
+func allEvents() agentloop.Config {
+	return agentloop.Config{
+		Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+			return middleware.GuardrailResult{}, nil
+		}}},
+		Policy: middleware.PermissionPolicy(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+			return middleware.Permission{Allow: true, Ask: r.Tool == "bad"}, nil
+		}),
+		Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+			return middleware.Approval{Decision: middleware.Approve}, nil
+		},
+	}
+}
+
 func (w *world) tools() []loop.Tool {
 	return []loop.Tool{text("a", "A"), {Name: "slow", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 		middleware.SetMetric(ctx, "rows", middleware.Metric{Value: 3.0, Type: "count"})
