@@ -48,8 +48,8 @@ var good = map[string]struct {
 	"diff":       {args{"a": "a.txt", "b": "b.txt"}, "--- a.txt\n+++ b.txt\n"},
 	"git_status": {args{}, "branch: main\nmodified: b.txt\n"},
 	"git_diff":   {args{}, "-b\n+changed\n"},
-	"git_log":    {args{}, "the first commit"},
-	"git_show":   {args{}, "the first commit"},
+	"git_log":    {args{}, " 2026-01-02 A: the first commit\n"},
+	"git_show":   {args{}, "\n    the first commit\n\ndiff --git a/a.txt b/a.txt\n"},
 	"git_blame":  {args{"path": "a.txt"}, "1) one"},
 	"shell":      {args{"command": "true"}, "ran true\n[no sandbox was used]"},
 }
@@ -185,7 +185,7 @@ func TestDeepAgent(t *testing.T) {
 				t.Errorf("results (-want +got):\n%s", diff)
 			}
 			for name, result := range results {
-				if !strings.Contains(result, good[name].want) || strings.Contains(result, "not built") {
+				if !strings.Contains(result, good[name].want) || strings.HasPrefix(result, "Error") || strings.Contains(result, "not built") {
 					t.Errorf("%s: got %q, want a text with %q", name, result, good[name].want)
 				}
 			}

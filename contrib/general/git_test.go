@@ -286,17 +286,18 @@ func TestGitLog(t *testing.T) {
 func TestGitShow(t *testing.T) {
 	dir := repo(t)
 	write(t, dir, "b.txt", "c\n")
-	git(t, dir, "commit", "-qam", "the second commit")
+	git(t, dir, "commit", "-qam", "the second commit\n\nIt changes b.")
 	git(t, dir, "tag", "v1", "HEAD~1")
 	git(t, dir, "tag", "-a", "-m", "a note", "v2")
 	made := tools(t, &general.Config{Dir: dir})
-	const patch = "\n    the second commit\n\ndiff --git a/b.txt b/b.txt\nindex 6178079..f2ad6c7 100644\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-b\n+c\n"
+	const patch = "\n    the second commit\n    \n    It changes b.\n\ndiff --git a/b.txt b/b.txt\nindex 6178079..f2ad6c7 100644\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-b\n+c\n"
 	check(
 		t, made,
 		row{"git_show", args{}, "~" + patch},
 		row{"git_show", args{"ref": "main"}, "~" + patch},
-		row{"git_show", args{"ref": "v1"}, "~\n    the first commit\n"},
+		row{"git_show", args{"ref": "v1"}, "~\n    the first commit\n\ndiff --git a/a.txt b/a.txt\n"},
 		row{"git_show", args{"ref": "v2"}, "~\na note\n"},
+		row{"git_show", args{"ref": "v2"}, "~" + patch},
 		row{"git_show", args{"ref": "HEAD\n"}, "~is not the name of a commit"},
 	)
 	for _, ref := range []string{"--output=x", "-O/etc/passwd", "--no-index", "--", "-", "--ext-diff"} {

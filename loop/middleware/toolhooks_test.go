@@ -77,6 +77,7 @@ func TestAL42AL43SkipAndOverride(t *testing.T) {
 		"skip":              {true, nil, `skipped "skipped: the call was not run"`},
 		"skip, override":    {true, text("x"), `skipped "x"`},
 		"skip, an error":    {true, &loop.Output{Content: text("x").Content, IsError: true}, `skipped "x"`},
+		"skip, nothing":     {true, &loop.Output{}, `skipped ""`},
 		"override":          {false, text("x"), `override "x"`},
 		"override, empty":   {false, text(""), `override ""`},
 		"skip, parts":       {true, &loop.Output{Content: []llm.Part{llm.Text{Text: "x"}, llm.Text{Text: "y"}}}, `skipped (text "x"; text "y")`},

@@ -163,12 +163,18 @@ func TestTruncateResults(t *testing.T) {
 		{Name: "long", Run: func(context.Context, loop.Call) (loop.Output, error) {
 			return loop.Output{Content: []llm.Part{llm.Text{Text: "ääää"}, llm.Media{MediaType: "image/png", Data: []byte{1}}, llm.Text{Text: "äää"}, llm.Text{Text: "ööööö"}}}, nil
 		}},
+		{Name: "refuses", Run: func(context.Context, loop.Call) (loop.Output, error) {
+			return loop.Output{Content: []llm.Part{llm.Text{Text: "refused"}}, IsError: true}, nil
+		}},
 		{Name: "fails", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("boom boom") }},
 	}
-	o := play(t.Context(), t, loop.Config{Tools: tools, Middleware: []loop.Middleware{middleware.TruncateResults(3)}}, loop.Prompt("go"), calling("long", "{}", "fails", "{}"), text("done"))
+	o := play(t.Context(), t, loop.Config{Tools: tools, Middleware: []loop.Middleware{middleware.TruncateResults(3)}}, loop.Prompt("go"), calling("long", "{}", "fails", "{}", "refuses", "{}"), text("done"))
 	results := o.res.Steps[0].Results
 	want := "äää\n(cut: the first 3 characters of a longer text)äääööö\n(cut: the first 3 characters of a longer text)"
 	if got := results[0].Text(); got != want || len(results[0].Content) != 4 || results[1].Text() != "boom boom" || !results[1].IsError {
 		t.Errorf("RA-62: got %q of %d parts, and %+v", got, len(results[0].Content), results[1])
+	}
+	if got := results[2]; got.Text() != "ref\n(cut: the first 3 characters of a longer text)" || !got.IsError {
+		t.Errorf("RA-62: a result that is an error: got %+v", got)
 	}
 }

@@ -496,31 +496,33 @@ type keyed struct {
 // AL-13: a run calls only the model, once per step. What the model contains is in no event, trace,
 // snapshot or report. The package can neither open connections nor start programs.
 func TestAL13OnlyTheModel(t *testing.T) {
-	for _, streamed := range []bool{false, true} {
-		w := newWorld(t, calls("", "a"), says("x"))
-		var seen strings.Builder
-		cfg := agentloop.Config{Hooks: new(agentloop.Bus), Sink: trace.SinkFunc(func(ev trace.Event) error {
-			fmt.Fprintf(&seen, "%+v\n", ev)
-			return nil
-		}), Tools: w.tools()}
-		cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
-			fmt.Fprintf(&seen, "%+v %+v\n", ev, ev.Data)
-			return nil
-		})
-		l, err := agentloop.New(t.Context(), &keyed{"secret-key", w.model}, &cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Loop = l
-		if _, err := w.play(t.Context(), streamed, agentloop.Input{Text: "go"}, nil); err != nil {
-			t.Fatal(err)
-		}
-		b, err := json.Marshal([]any{w.Dump(), w.Reports()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text := seen.String() + string(b); strings.Contains(text, "secret-key") || !strings.Contains(text, "onModelResponse") {
-			t.Errorf("streamed: %v: the secret of the model is in the events, the trace, the snapshot or the report: %s", streamed, text)
+	for _, last := range []fake.Response{says("x"), {Error: &fake.Failure{Status: 401, Message: "unknown"}}} {
+		for _, streamed := range []bool{false, true} {
+			w := newWorld(t, calls("", "a"), last)
+			var seen strings.Builder
+			cfg := agentloop.Config{Hooks: new(agentloop.Bus), Sink: trace.SinkFunc(func(ev trace.Event) error {
+				fmt.Fprintf(&seen, "%+v\n", ev)
+				return nil
+			}), Tools: w.tools()}
+			cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+				fmt.Fprintf(&seen, "%+v %+v\n", ev, ev.Data)
+				return nil
+			})
+			l, err := agentloop.New(t.Context(), &keyed{"secret-key", w.model}, &cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Loop = l
+			if _, err := w.play(t.Context(), streamed, agentloop.Input{Text: "go"}, nil); err != nil {
+				t.Fatal(err)
+			}
+			b, err := json.Marshal([]any{w.Dump(), w.Reports()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := seen.String() + string(b); strings.Contains(text, "secret-key") || !strings.Contains(text, "onModelResponse") {
+				t.Errorf("streamed: %v: the secret of the model is in the events, the trace, the snapshot or the report: %s", streamed, text)
+			}
 		}
 	}
 	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{})

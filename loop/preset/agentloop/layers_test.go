@@ -3,6 +3,7 @@ package agentloop_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/looptape/looptape/fake"
@@ -36,4 +37,15 @@ func TestNewWritesLayers(t *testing.T) {
 		}
 		same(t, fmt.Sprintf("layers with the system prompt %q and the context %q", c.cfg.System, c.cfg.Context), c.want, got)
 	}
+	l, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{System: "role", Context: "task"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.History().SetSystem("old")
+	var got []string
+	for _, layer := range l.History().Layers().Visible() {
+		got = append(got, fmt.Sprint(layer.Name, " ", layer.Priority))
+	}
+	same(t, "layers in order", []string{"agentloop.system 10", "_legacy_system 50", "agentloop.context 100"}, got)
+	same(t, "the system prompt", []string{"role", "old", "task"}, strings.Fields(l.History().System()))
 }

@@ -364,6 +364,16 @@ func TestAL58InputGuardrail(t *testing.T) {
 	for _, severity := range []string{"low", "medium", "high", "critical"} {
 		inputGuardrail(t, severity)
 	}
+	image := []llm.Part{llm.Media{MediaType: "image/png", URL: "https://example.org/a.png"}}
+	for _, in := range []agentloop.Input{{}, {Parts: image}, {Messages: []llm.Message{llm.User("go"), {Role: llm.RoleUser, Parts: image}}}} {
+		w := newWorld(t).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+			return middleware.GuardrailResult{Tripwire: true}, nil
+		}}}})
+		res, err := w.Complete(t.Context(), in, nil)
+		if err != nil || res.Reason != agentloop.Guardrail || len(w.model.RecordedRequests()) != 0 || w.History().Len() != max(1, len(in.Messages)) {
+			t.Errorf("input %+v: got %+v, %v after %d requests", in, res, err, len(w.model.RecordedRequests()))
+		}
+	}
 }
 
 func inputGuardrail(t *testing.T, severity string) {
