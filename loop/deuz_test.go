@@ -200,7 +200,12 @@ func testDeuzListsAreSeparate(t *testing.T) {
 	}}
 	m := model(calls("a#1", "b#2"), calls("b#3", "ghost#4"), around, mixed)
 	var stepped []loop.Step
-	cfg := deuz.Fill(loop.Config{MaxSteps: 9, ClientCalls: loop.ClientRest, Tools: []loop.Tool{echo("a"), echo("b"), client}, OnStep: func(s loop.Step) { stepped = append(stepped, s) }})
+	var conditioned [][]*loop.Step
+	never := loop.StopCondition{Stop: func(_ context.Context, s *loop.StepInfo) (bool, error) {
+		conditioned = append(conditioned, s.Steps)
+		return false, nil
+	}}
+	cfg := deuz.Fill(loop.Config{MaxSteps: 9, ClientCalls: loop.ClientRest, StopWhen: []loop.StopCondition{never}, Tools: []loop.Tool{echo("a"), echo("b"), client}, OnStep: func(s loop.Step) { stepped = append(stepped, s) }})
 	input := []llm.Message{llm.User("go")}
 	var sent []*llm.Request // as the model gets them, not the copies of the fake model
 	seen := llm.ModelFunc(func(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
@@ -238,6 +243,9 @@ func testDeuzListsAreSeparate(t *testing.T) {
 		messages(name+" messages", s.Messages)
 		results(name+" results", s.Results)
 		toolCalls(name+" calls", s.Calls)
+	}
+	for i, l := range conditioned {
+		list(fmt.Sprint("the steps of stop condition ", i), len(l), cap(l), func() any { return l }, func() { _ = append(l, &loop.Step{Text: "appended"}) })
 	}
 	list("the steps", len(res.Steps), cap(res.Steps), func() any { return res.Steps }, func() { _ = append(res.Steps, &loop.Step{Text: "appended"}) })
 	for i, s := range res.Steps {

@@ -178,13 +178,11 @@ func (out *Output) value() any {
 }
 
 func (p *plannedCall) resultOf(out Output) llm.ToolResult {
-	if slices.ContainsFunc(out.Content, conversation.IsNil) {
-		out.Content = slices.DeleteFunc(slices.Clone(out.Content), conversation.IsNil)
+	content := slices.Clip(slices.DeleteFunc(slices.Clone(out.Content), conversation.IsNil)) // the tool may use its own again
+	if len(content) == 0 {
+		content = []llm.Part{llm.Text{}}
 	}
-	if len(out.Content) == 0 {
-		out.Content = []llm.Part{llm.Text{}}
-	}
-	return llm.ToolResult{ID: p.Call.ID, Name: p.Call.Name, Content: out.Content, IsError: out.IsError}
+	return llm.ToolResult{ID: p.Call.ID, Name: p.Call.Name, Content: content, IsError: out.IsError}
 }
 
 // execute runs one call within all WrapTool hooks. It may be on another goroutine, and

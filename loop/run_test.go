@@ -639,6 +639,21 @@ func TestReturnedValuesNeverChange(t *testing.T) {
 	if res.Messages[2].Role != llm.RoleAssistant || !slices.Equal(lens, []int{2, 2, 1}) {
 		t.Errorf("an append to a returned slice changed it: %+v", res.Messages)
 	}
+	own := make([]llm.Part, 1, 4) // the tool returns this slice again
+	n := 0
+	same := loop.Tool{Name: "same", Run: func(context.Context, loop.Call) (loop.Output, error) {
+		n++
+		own[0] = llm.Text{Text: fmt.Sprint(n)}
+		return loop.Output{Content: own}, nil
+	}}
+	m = model(calls("same"), calls("same#x"), text("done"))
+	res, _ = mustRun(t, m, loop.Config{Tools: []loop.Tool{same}})
+	if diff := cmp.Diff([]string{"1", "2"}, resultTexts(res.Messages)); diff != "" || len(m.MutatedRequests()) > 0 {
+		t.Errorf("changed requests %q, results of a tool that returns one slice (-want +got):\n%s", m.MutatedRequests(), diff)
+	}
+	if c := res.Steps[0].Results[0].Content; cap(c) != len(c) {
+		t.Errorf("the content of a result has %d parts and the capacity %d", len(c), cap(c))
+	}
 }
 
 func TestOnStepPanics(t *testing.T) {

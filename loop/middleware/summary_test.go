@@ -184,6 +184,24 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff([]string{"assistant a", "tool A", "assistant done"}, short(o.res.Messages)); diff != "" {
 		t.Errorf("added by the run (-want +got):\n%s", diff)
 	}
+	big := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
+		return loop.Output{Content: says("", 90).Parts}, nil
+	}}
+	z = middleware.Summarizer{Window: 400, KeepMessages: 2, Model: fake.NewModel(fake.Response{Repeat: 20, Text: "short"})}
+	rounds := fake.Response{Repeat: 12, Calls: []fake.Call{{ID: "c{n}", Name: "a", Arguments: "{}"}}}
+	o = play(t.Context(), t, loop.Config{Tools: []loop.Tool{big}, MaxSteps: 20, Middleware: []loop.Middleware{summarizes(t, z)}}, loop.Prompt("go"), rounds, text("done"))
+	if n := len(of[trace.HistoryRewrite](o.events)); n != 3 || o.err != nil || o.res.Text != "done" {
+		t.Errorf("a run of 12 long results: %d summaries, want 3; %v", n, o.err)
+	}
+	for i, r := range o.model.RecordedRequests() {
+		var parts []llm.Part
+		for _, m := range r.Request.Messages {
+			parts = append(parts, m.Parts...)
+		}
+		if n := history.Tokens(parts); n > 340 {
+			t.Errorf("request %d has %d tokens, want at most 0.85 of the window of 400", i, n)
+		}
+	}
 }
 
 // The limit is the smaller of the trigger's share of the window and the window without the
