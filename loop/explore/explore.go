@@ -139,8 +139,15 @@ func Exhaust(start func() Program, b Bounds) *Result {
 	return e.merge(parts)
 }
 
+// reserved is a number of bytes.
+const reserved = 32 << 20
+
 // concurrently calls work with a program for each processor, at most n, and with their number.
 func concurrently(start func() Program, n int, work func(program Program, worker int)) {
+	// Runs leave little behind, so that the heap is small and would be collected after a few of them. The collector waits
+	// for as much again as there is. Memory that nothing writes is not occupied.
+	reserve := make([]byte, reserved)
+	defer runtime.KeepAlive(reserve)
 	var workers sync.WaitGroup
 	var returned atomic.Int64
 	n = min(runtime.GOMAXPROCS(0), n)

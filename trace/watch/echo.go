@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
@@ -180,17 +181,29 @@ func equalArguments(received, sent string) bool {
 	return received == sent || jsonval.EqualDecoded(received, sent)
 }
 
+// adaptOpaque replaces opaque data by that of the echo which clients treat as equal.
 func adaptOpaque(parts, echo []llm.Part) {
+	var list []json.RawMessage
 	sent := map[string]json.RawMessage{}
 	for _, p := range echo {
 		editOpaque(p, func(raw json.RawMessage) json.RawMessage {
-			sent[canonical(raw)] = raw
+			list, sent[jsonio.View(raw)] = append(list, raw), raw
 			return raw
 		})
 	}
+	equal := sync.OnceValue(func() map[string]json.RawMessage {
+		by := map[string]json.RawMessage{}
+		for _, raw := range list {
+			by[canonical(raw)] = raw
+		}
+		return by
+	})
 	for i, p := range parts {
 		parts[i] = editOpaque(p, func(raw json.RawMessage) json.RawMessage {
-			if same, ok := sent[canonical(raw)]; ok {
+			if same, ok := sent[jsonio.View(raw)]; ok {
+				return same
+			}
+			if same, ok := equal()[canonical(raw)]; ok {
 				return same
 			}
 			return raw
@@ -446,7 +459,7 @@ func withoutNulls(v any) any {
 // requiredOpaque returns the opaque data of the echo if it has all members of the response's
 // opaque data; otherwise that of the response. The echo may have more members.
 func requiredOpaque(response, echo json.RawMessage) json.RawMessage {
-	if len(response) == 0 {
+	if len(response) == 0 || string(response) == string(echo) {
 		return echo
 	}
 	var want, got map[string]json.RawMessage

@@ -196,26 +196,28 @@ func Input(body []byte) string {
 // expanded returns the elements of before, the items and the elements of input.
 func (p *scripted) expanded(before value, items []object, input value) value {
 	dst := append(make([]byte, 0, len(before)+len(input)+2), '[')
-	add := func(item []byte) {
+	add := func(item string) {
 		if len(dst) > 1 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, item...)
 	}
 	for _, v := range before.elements() {
-		add([]byte(v))
+		add(string(v))
 	}
 	for _, it := range items {
-		add(it.json())
+		add(jsonio.View(it.json()))
 	}
 	if input.is('"') {
-		add([]byte(`{"role":"user","content":` + string(input) + `}`))
+		add(`{"role":"user","content":` + string(input) + `}`)
 	}
 	for _, v := range input.elements() {
-		item := []byte(v)
-		if o := v.object(); kindOfItem(o) == "item_reference" {
-			if own, _ := p.item(o.text("id")); own != nil {
-				item = own.json()
+		item := string(v)
+		if strings.Contains(item, "reference") || strings.Contains(item, `\`) { // an item_reference, maybe escaped
+			if o := v.object(); kindOfItem(o) == "item_reference" {
+				if own, _ := p.item(o.text("id")); own != nil {
+					item = jsonio.View(own.json())
+				}
 			}
 		}
 		add(item)
