@@ -144,8 +144,8 @@ const reserved = 32 << 20
 
 // concurrently calls work with a program for each processor, at most n, and with their number.
 func concurrently(start func() Program, n int, work func(program Program, worker int)) {
-	// Runs leave little behind, so that the heap is small and would be collected after a few of them. The collector waits
-	// for as much again as there is. Memory that nothing writes is not occupied.
+	// The heap of runs is so small that the garbage collector would run after a few of them. It runs when the heap has
+	// doubled. Memory that nothing writes takes no space.
 	reserve := make([]byte, reserved)
 	defer runtime.KeepAlive(reserve)
 	var workers sync.WaitGroup
