@@ -199,11 +199,13 @@ func PrepareEnd(root *HandoffAgent, vars *Vars, hook func(context.Context, Ended
 	}
 	limit = cmp.Or(limit, 5)
 	return loop.Middleware{Name: "prepare_end", New: func(loop.RunInfo) loop.Hooks {
-		returns := 0
+		returns, by := 0, root
 		return loop.Hooks{AfterModel: func(ctx context.Context, s *loop.StepInfo, response *llm.Response) (d loop.Decision, err error) {
 			name, _ := ActiveAgent.Get(vars)
-			by := find(agents, name)
-			if len(response.Calls()) > 0 || by == nil || by == root || returns == limit {
+			if a := find(agents, cmp.Or(name, root.Name)); a != nil { // otherwise the active agent continues
+				by = a
+			}
+			if len(response.Calls()) > 0 || by == root || returns == limit {
 				return d, nil
 			}
 			next, err := hook(ctx, Ended{By: by, Response: response, History: s.Request.Messages, Vars: vars})

@@ -78,6 +78,15 @@ func handOver(t *testing.T, root *middleware.HandoffAgent, vars *middleware.Vars
 	return requests, res, mem.Events()
 }
 
+// activates returns a tool that sets the variable with the name of the active agent.
+func activates(tool, agent string) loop.Tool {
+	return loop.Tool{Name: tool, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+		vars, _ := middleware.VarsFromContext(ctx)
+		middleware.ActiveAgent.Set(vars, agent)
+		return loop.TextOutput("set"), nil
+	}}
+}
+
 // circle returns root -> b -> c -> root, with the reverse edges.
 func circle() *middleware.HandoffAgent {
 	root, b, c := member("root"), member("b"), member("c")
@@ -126,14 +135,7 @@ func TestHandoff(t *testing.T) {
 // the root continues.
 func TestHandoffUnknownAgent(t *testing.T) {
 	root := circle()
-	name := func(tool, agent string) loop.Tool {
-		return loop.Tool{Name: tool, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
-			vars, _ := middleware.VarsFromContext(ctx)
-			middleware.ActiveAgent.Set(vars, agent)
-			return loop.TextOutput("lost"), nil
-		}}
-	}
-	root.Handoffs[0].Tools = []loop.Tool{name("lose", "ghost"), name("haunt", "phantom"), name("unset", "")}
+	root.Handoffs[0].Tools = []loop.Tool{activates("lose", "ghost"), activates("haunt", "phantom"), activates("unset", "")}
 	got, _, events := handOver(t, root, &middleware.Vars{}, loop.Config{}, turn("transfer_to_b"), turn("lose"), turn("lose"), turn("haunt"), turn("transfer_to_root"), turn("transfer_to_b"), turn("lose"), turn("unset"), fake.Response{Text: "x"})
 	const r, b = "I am root0: t_root >b", "I am b0: lose haunt unset >c >root"
 	if diff := cmp.Diff([]string{r, b, b, b, b, r, b, b, r}, got); diff != "" {
@@ -297,6 +299,9 @@ func TestPrepareEnd(t *testing.T) {
 		stop  trace.Reason
 	}{
 		"no text":           {[]fake.Response{there, {Reasoning: "hm"}, {Text: "sum"}}, again("sum up"), 0, []string{"b:  after 3"}, "sum", trace.ReasonEndTurn},
+		"unknown agent":     {[]fake.Response{there, turn("lose"), {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 5"}, "sum", trace.ReasonEndTurn},
+		"unknown, of root":  {[]fake.Response{turn("lose"), {Text: "r"}}, forever, 0, nil, "r", trace.ReasonEndTurn},
+		"no agent":          {[]fake.Response{there, turn("unset"), {Text: "r"}}, forever, 0, nil, "r", trace.ReasonEndTurn},
 		"never transferred": {[]fake.Response{{Text: "r"}}, forever, 0, nil, "r", trace.ReasonEndTurn},
 		"nothing to say":    {[]fake.Response{there, {Text: "b"}}, again(), 0, []string{"b: b after 3"}, "b", trace.ReasonEndTurn},
 		"back to the root":  {[]fake.Response{there, {Text: "b"}, {Text: "sum"}}, again("sum up"), 0, []string{"b: b after 3"}, "sum", trace.ReasonEndTurn},
@@ -309,6 +314,9 @@ func TestPrepareEnd(t *testing.T) {
 		"fails": {[]fake.Response{there, {Text: "b"}}, func(int) ([]llm.Message, error) { return nil, boom }, 0, []string{"b: b after 3"}, "", trace.ReasonMiddleware},
 	} {
 		root, vars := circle(), &middleware.Vars{}
+		for _, a := range []*middleware.HandoffAgent{root, root.Handoffs[0]} {
+			a.Tools = append(a.Tools, activates("lose", "ghost"), activates("unset", ""))
+		}
 		var asked []string
 		end, err := middleware.PrepareEnd(root, vars, func(_ context.Context, e middleware.Ended) ([]llm.Message, error) {
 			asked = append(asked, fmt.Sprintf("%s: %s after %d", e.By.Name, e.Response.Text(), len(e.History)))

@@ -127,10 +127,21 @@ func TestLogMessagesFails(t *testing.T) {
 		}}
 	}}
 	signed := llm.Reasoning{Text: "hm", Opaque: json.RawMessage(`{"signature":"s"}`)}
-	in := loop.Continue([]llm.Message{llm.User("one"), llm.Assistant(signed, llm.Text{Text: "two"})}, llm.User("go"))
-	var plain [][]llm.Message
+	sent := func(list ...loop.Middleware) [][]llm.Message {
+		in := loop.Continue([]llm.Message{llm.User("one"), llm.Assistant(signed, llm.Text{Text: "two"})}, llm.User("go"))
+		o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{tool}, Middleware: list}, in, call("1"), fake.Response{Reasoning: "so", Text: "done"})
+		if o.err != nil || o.res.Text != "done" {
+			t.Errorf("with %d middleware: got %+v, %v", len(list), o.res, o.err)
+		}
+		messages := [][]llm.Message{o.res.Messages}
+		for _, r := range o.model.Requests() {
+			messages = append(messages, r.Messages)
+		}
+		return messages
+	}
+	want, short := sent(), sent(last)
 	for name, log := range map[string]func(llm.Message) error{
-		"": func(llm.Message) error { return nil },
+		"keeps": func(llm.Message) error { return nil },
 		"changes": func(m llm.Message) error {
 			for i := range m.Parts {
 				m.Parts[i] = llm.Text{Text: "[removed]"}
@@ -138,18 +149,9 @@ func TestLogMessagesFails(t *testing.T) {
 			return nil
 		},
 	} {
-		for _, more := range [][]loop.Middleware{nil, {last}} {
-			o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{tool}, Middleware: append(more, middleware.LogMessagesFrom(0, log))}, in, call("1"), text("done"))
-			var sent [][]llm.Message
-			for _, r := range o.model.Requests() {
-				sent = append(sent, r.Messages)
-			}
-			if plain == nil {
-				plain = sent
-			}
-			if diff := cmp.Diff(plain, sent); diff != "" || o.err != nil || o.res.Text != "done" {
-				t.Errorf("%s: %v, requests (-of another log +got):\n%s", name, o.err, diff)
-			}
+		logs := middleware.LogMessagesFrom(0, log)
+		if diff := cmp.Diff([][][]llm.Message{want, short}, [][][]llm.Message{sent(logs), sent(last, logs)}); diff != "" {
+			t.Errorf("%s: messages (-without a log +with the log):\n%s", name, diff)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 				if n := r.ModelCalls; len(r.Steps) != n {
 					t.Errorf("streamed: %v: the report has %d steps of %d model calls", streamed, len(r.Steps), n)
 				}
-				same(t, "the usage", agentloop.Usage{InputTokens: r.TotalUsage.InputTokens, OutputTokens: 2 * r.TotalUsage.InputTokens}, r.TotalUsage)
+				same(t, "the usage", agentloop.Usage{InputTokens: r.TotalUsage.InputTokens, OutputTokens: 2 * r.TotalUsage.InputTokens, CachedTokens: r.TotalUsage.InputTokens, ReasoningTokens: r.TotalUsage.InputTokens}, r.TotalUsage)
 				same(t, fmt.Sprint("streamed: ", streamed), c.want,
 					fmt.Sprintf("%s: %d calls, %d rounds, text %q, usage %d", r.Reason, r.ModelCalls, r.StepCount, r.FinalText, r.TotalUsage.InputTokens))
 			}
@@ -73,7 +73,9 @@ func TestAL04ToAL08StepLimit(t *testing.T) {
 	}
 }
 
-func fakeUsage(input int64) llm.Usage { return llm.Usage{InputTokens: input, OutputTokens: 2 * input} }
+func fakeUsage(input int64) llm.Usage {
+	return llm.Usage{InputTokens: input, OutputTokens: 2 * input, CacheReadInputTokens: input, ReasoningOutputTokens: input}
+}
 
 // AL-14, AL-88: a stop ends the run before its next step and emits no hook for that step.
 // In the step that reaches the limit, the reason is the limit.

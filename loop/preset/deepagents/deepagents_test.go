@@ -383,7 +383,7 @@ func TestOutputModeDA35DA36(t *testing.T) {
 // DA-38: the fields of a result. Calls and results are those of the last step.
 func TestResultDA38(t *testing.T) {
 	one, two := calls("a"), calls("a")
-	one.Usage, two.Usage, two.Text = llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Usage{InputTokens: 20, OutputTokens: 7}, "so far"
+	one.Usage, two.Usage, two.Text = llm.Usage{InputTokens: 10, OutputTokens: 5, ReasoningOutputTokens: 2}, llm.Usage{InputTokens: 20, OutputTokens: 7, CacheReadInputTokens: 4, ReasoningOutputTokens: 1}, "so far"
 	vars := middleware.NewVars(nil)
 	var seen []int
 	res, err := deepagents.Generate(t.Context(), agent("root", fake.NewModel(one, two), tool("a", "A")), loop.Prompt("go"), vars, &deepagents.Options{
@@ -393,7 +393,7 @@ func TestResultDA38(t *testing.T) {
 		t.Fatal(err)
 	}
 	if res.Text != "so far" || res.Output != nil || len(res.Steps) != 2 || res.Finish != llm.FinishToolCalls || res.State != vars ||
-		(res.Usage != llm.Usage{InputTokens: 30, OutputTokens: 12}) || res.Loop.StopReason != trace.ReasonMaxSteps || len(seen) != 2 {
+		(res.Usage != llm.Usage{InputTokens: 30, OutputTokens: 12, CacheReadInputTokens: 4, ReasoningOutputTokens: 3}) || res.Loop.StopReason != trace.ReasonMaxSteps || len(seen) != 2 {
 		t.Errorf("got %+v", res)
 	}
 	if len(res.ToolCalls) != 1 || len(res.ToolResults) != 1 || res.ToolResults[0].Text() != "A" || res.ToolResults[0].ID != res.ToolCalls[0].ID || res.ToolCalls[0].ID != res.Steps[1].Calls[0].ID {

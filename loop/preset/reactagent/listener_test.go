@@ -158,9 +158,9 @@ func TestCosts(t *testing.T) {
 		}}
 	}
 	first := calling("a", "{}", "b", "{}", "task", `{"description":"d","subagent_type":"s"}`)
-	first.Usage, first.Delay = llm.Usage{InputTokens: 10, OutputTokens: 5}, 40*time.Millisecond
+	first.Usage, first.Delay = llm.Usage{InputTokens: 10, OutputTokens: 5, CacheCreationInputTokens: 4}, 40*time.Millisecond
 	second := text("done")
-	second.Usage, second.Delay = llm.Usage{InputTokens: 20, OutputTokens: 7}, 5*time.Millisecond
+	second.Usage, second.Delay = llm.Usage{InputTokens: 20, OutputTokens: 7, CacheReadInputTokens: 4, ReasoningOutputTokens: 3}, 5*time.Millisecond
 	inner := text("did it")
 	inner.Usage, inner.Delay = llm.Usage{InputTokens: 1000, OutputTokens: 1000}, 20*time.Millisecond
 	b := newBench(t, first, second)
@@ -186,7 +186,7 @@ func TestCosts(t *testing.T) {
 	if diff := cmp.Diff([][]time.Duration{{40 * ms, 5 * ms}, {10 * ms, 20 * ms, 30 * ms}}, [][]time.Duration{models, tools}); diff != "" {
 		t.Errorf("the durations of model calls and tool calls (-want +got):\n%s", diff)
 	}
-	if want := (llm.Usage{InputTokens: 30, OutputTokens: 12}); sum != want || total != want || whole != 75*ms {
+	if want := (llm.Usage{InputTokens: 30, OutputTokens: 12, CacheReadInputTokens: 4, CacheCreationInputTokens: 4, ReasoningOutputTokens: 3}); sum != want || total != want || whole != 75*ms {
 		t.Errorf("got %+v, in all %+v after %v", sum, total, whole)
 	}
 }
