@@ -139,7 +139,7 @@ func TestLogMessagesFails(t *testing.T) {
 		}
 		return messages
 	}
-	want, short := sent(), sent(last)
+	want, shortened := sent(), sent(last)
 	for name, log := range map[string]func(llm.Message) error{
 		"keeps": func(llm.Message) error { return nil },
 		"changes": func(m llm.Message) error {
@@ -150,7 +150,7 @@ func TestLogMessagesFails(t *testing.T) {
 		},
 	} {
 		logs := middleware.LogMessagesFrom(0, log)
-		if diff := cmp.Diff([][][]llm.Message{want, short}, [][][]llm.Message{sent(logs), sent(last, logs)}); diff != "" {
+		if diff := cmp.Diff([][][]llm.Message{want, shortened}, [][][]llm.Message{sent(logs), sent(last, logs)}); diff != "" {
 			t.Errorf("%s: messages (-without a log +with the log):\n%s", name, diff)
 		}
 	}
