@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/fake"
@@ -422,8 +423,24 @@ func TestRecordsDZ13(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(encoded(t, res), &got); err != nil {
+		line := encoded(t, res)
+		if err := json.Unmarshal(line, &got); err != nil {
 			t.Fatal(err)
+		}
+		type whole struct{ Response struct{ Messages []llm.Message } }
+		var all struct {
+			whole
+			Steps []whole
+		}
+		if err := json.Unmarshal(line, &all); err != nil {
+			t.Fatal(err)
+		}
+		lists, wantLists := [][]llm.Message{all.Response.Messages}, [][]llm.Message{res.Messages}
+		for i, s := range all.Steps {
+			lists, wantLists = append(lists, s.Response.Messages), append(wantLists, res.Steps[i].Messages)
+		}
+		if diff := cmp.Diff(wantLists, lists, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("messages in the JSON (-want +got):\n%s", diff)
 		}
 		return got
 	}
