@@ -427,7 +427,9 @@ func TestRecordsDZ13(t *testing.T) {
 		if err := json.Unmarshal(line, &got); err != nil {
 			t.Fatal(err)
 		}
-		type whole struct{ Response struct{ Messages []llm.Message } }
+		type whole struct {
+			Response struct{ Messages []llm.Message }
+		}
 		var all struct {
 			whole
 			Steps []whole
