@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -77,7 +78,7 @@ func TestNPMPackages(t *testing.T) {
 	m, contents, modes := read("npm/looptape-1.2.3-rc.1.tgz")
 	names := slices.Sorted(maps.Keys(contents))
 	want := []string{
-		"LICENSE", "README.md", "bin/looptape.js", "binary.js", "index.d.ts", "index.js", "package.json", "vitest.d.ts", "vitest.js",
+		"LICENSE", "README.md", "bin/looptape.js", "binary.js", "index.d.ts", "index.js", "package.json", "unclosed.js", "vitest.d.ts", "vitest.js",
 	}
 	for i := range want {
 		want[i] = "package/" + want[i]
@@ -277,7 +278,7 @@ func TestNPM(t *testing.T) {
 	t.Run("types", func(t *testing.T) {
 		n.must(t, dir, "npx", "tsc", "--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--skipLibCheck", "false", "--types", "node", "types.mts")
 	})
-	for _, pool := range []string{"threads", "forks"} {
+	for _, pool := range []string{"forks", "threads", "vmForks", "vmThreads"} {
 		t.Run("vitest, "+pool, func(t *testing.T) { n.vitest(t, dir, pool) })
 	}
 	t.Run("command", func(t *testing.T) { n.command(t, dir) })
@@ -406,31 +407,47 @@ func (n *npm) missing(t *testing.T) {
 	}
 }
 
-// vitest runs the tests with the fixture: of the 13, those with the name "fails" fail, and no server outlives them.
+// vitest runs the tests: of the tests and files, those with the name "fails" fail, also those that do not close a server, and no
+// server outlives them.
 func (n *npm) vitest(t *testing.T, dir, pool string) {
-	status, printed := n.run(t, dir, "npx", "vitest", "run", "--dir", "vitest", "--pool", pool, "--reporter", "json")
+	status, printed := n.run(t, dir, "npx", "vitest", "run", "--dir", "vitest", "--pool", pool, "--reporter", "default",
+		"--reporter", "json", "--outputFile.json", "results.json")
+	results, err := os.ReadFile(filepath.Join(dir, "results.json"))
 	var r struct {
 		TestResults []struct {
+			Name, Status     string
 			AssertionResults []struct {
 				Title, Status   string
 				FailureMessages []string
 			}
 		}
 	}
-	if err := json.NewDecoder(strings.NewReader(printed)).Decode(&r); err != nil || status != 1 || len(r.TestResults) != 1 {
-		t.Fatalf("exit status %d, %v:\n%s", status, err, printed)
+	if err = errors.Join(err, json.Unmarshal(results, &r)); err != nil || status != 1 || len(r.TestResults) != 4 {
+		t.Fatalf("exit status %d, %d files, %v:\n%s", status, len(r.TestResults), err, printed)
 	}
-	results := r.TestResults[0].AssertionResults
-	if len(results) != 13 {
-		t.Errorf("%d tests, want 13", len(results))
-	}
-	for _, x := range results {
-		_, want, _ := strings.Cut(x.Title, ": ")
-		if got := strings.TrimSuffix(x.Status, "ed"); !strings.HasPrefix(want, strings.TrimSuffix(got, "s")) {
-			t.Errorf("%s %s: %q", x.Title, x.Status, x.FailureMessages)
+	tests := 0
+	for _, file := range r.TestResults {
+		name := filepath.Base(file.Name)
+		if want := map[bool]string{false: "failed", true: "passed"}[name == "unclosed-passes.test.mjs"]; file.Status != want {
+			t.Errorf("%s %s, want %s:\n%s", name, file.Status, want, printed)
 		}
-		if want == "fails" && !strings.Contains(strings.Join(x.FailureMessages, ""), "looptape") {
-			t.Errorf("%s failed for another reason: %q", x.Title, x.FailureMessages)
+		for _, x := range file.AssertionResults {
+			tests++
+			_, want, _ := strings.Cut(x.Title, ": ")
+			if got := strings.TrimSuffix(x.Status, "ed"); !strings.HasPrefix(cmp.Or(want, "passes"), strings.TrimSuffix(got, "s")) {
+				t.Errorf("%s: %s %s: %q", name, x.Title, x.Status, x.FailureMessages)
+			}
+			if want == "fails" && !strings.Contains(strings.Join(x.FailureMessages, ""), "looptape") {
+				t.Errorf("%s failed for another reason: %q", x.Title, x.FailureMessages)
+			}
+		}
+	}
+	if tests != 23 {
+		t.Errorf("%d tests, want 23", tests)
+	}
+	for _, scenario := range []string{"in-beforeAll", "in-beforeEach", "in-test", "not-awaited", "in-concurrent-test"} {
+		if want := "looptape serve " + scenario + ".yaml: exit status 1"; !strings.Contains(printed, want) {
+			t.Errorf("no test file failed with %q:\n%s", want, printed)
 		}
 	}
 	if left := processes(t, dir); len(left) > 0 {

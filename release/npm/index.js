@@ -1,9 +1,9 @@
 // Starts the command looptape for tests. See https://github.com/looptape/looptape/blob/main/docs/javascript.md.
 import { spawn, spawnSync } from "node:child_process";
-import { writeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 import { binary } from "./binary.js";
+import { closeLater } from "./unclosed.js";
 
 export class LooptapeError extends Error {
   constructor(message, { report, exitStatus } = {}) {
@@ -42,16 +42,17 @@ export function checkSync(input, { cwd, ...options } = {}) {
 class Server {
   #run;
   #name;
+  #onClose;
   #closed;
 
-  constructor(run, name, address) {
+  constructor(run, name, address, onClose) {
     this.#run = run;
     this.#name = name;
+    this.#onClose = onClose;
     this.url = address.url;
     this.baseURLs = address.base_urls;
     this.env = address.env;
     reference(run.child, "unref"); // a server that is not closed ends with this process
-    unclosed.add(this);
   }
 
   get name() {
@@ -74,7 +75,7 @@ class Server {
   }
 
   async #close() {
-    unclosed.delete(this);
+    this.#onClose();
     reference(this.#run.child, "ref");
     this.#run.child.stdin.end();
     const ended = await this.#run.ended;
@@ -86,17 +87,13 @@ class Server {
   }
 }
 
-/** Reports the servers whose result nobody will know. */
-const unclosed = new Set();
-process.on("exit", () => {
-  for (const { name } of unclosed) {
-    writeSync(2, `looptape: ${name} was not closed, so its result is unknown: await close()\n`);
-  }
-});
-
-async function start(command, file, { cwd, ...options } = {}) {
+function start(command, file, { cwd, ...options } = {}) {
   const name = `looptape ${command} ${file.replace(/^--output=/, "-o ")}`;
-  const run = launch([command, file, ...flags(options), "--format=json", "--until-eof"], cwd);
+  return closeLater(name, (onClose) => open(name, [command, file, ...flags(options), "--format=json", "--until-eof"], cwd, onClose));
+}
+
+async function open(name, args, cwd, onClose) {
+  const run = launch(args, cwd);
   const first = await Promise.race([run.line, run.ended]);
   if (typeof first !== "string") {
     throw failure(name, first);
@@ -106,7 +103,7 @@ async function start(command, file, { cwd, ...options } = {}) {
     run.child.kill();
     throw new LooptapeError(`${name}: ${binary()} printed no address, but ${JSON.stringify(first.slice(0, 200))}: use the looptape of the same version`);
   }
-  return new Server(run, name, address);
+  return new Server(run, name, address, onClose);
 }
 
 /** Returns the address that a line has, if it has one. */

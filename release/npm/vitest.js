@@ -2,6 +2,7 @@
 import { expect, test as base } from "vitest";
 
 import { checkSync, record, replay, serve } from "./index.js";
+import { closeAll } from "./unclosed.js";
 
 expect.extend({
   toPassCheck(received, options) {
@@ -25,22 +26,15 @@ export { expect };
 export const test = base.extend({
   // vitest reads the names of the fixtures that this one needs from the pattern.
   looptape: async ({}, use) => {
-    const servers = [];
+    const starts = [];
     const closing =
       (start) =>
       async (...args) => {
-        const server = await start(...args);
-        servers.push(server);
+        const server = start(...args);
+        starts.push(server);
         return server;
       };
     await use({ serve: closing(serve), replay: closing(replay), record: closing(record) });
-    const results = await Promise.allSettled(servers.filter((server) => !server.closed).map((server) => server.close()));
-    const errors = results.filter((result) => result.status === "rejected").map((result) => result.reason);
-    if (errors.length > 1) {
-      throw new AggregateError(errors, errors.map((error) => error.message).join("\n"));
-    }
-    if (errors.length > 0) {
-      throw errors[0];
-    }
+    await closeAll(starts);
   },
 });

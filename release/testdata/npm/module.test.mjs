@@ -176,10 +176,30 @@ const node = (program, ...options) =>
     child.on("close", (status) => resolve({ status, text }));
   });
 
-test("a server that is not closed does not keep the process, and is reported", async () => {
-  const { status, text } = await node('import { serve } from "looptape"; await serve("hello.yaml");');
-  assert.equal(status, 0, text);
-  assert.equal(text, "looptape: looptape serve hello.yaml was not closed, so its result is unknown: await close()\n");
+test("a server that is not closed fails the process, and does not keep it", async () => {
+  const start = 'import { serve } from "looptape"; const fake = await serve("hello.yaml");';
+  const unknown = /^looptape: looptape serve hello\.yaml was not closed, so its result is unknown: await close\(\)\n$/;
+  const failed = /^looptape serve hello\.yaml: exit status 1\nFAILURE\nNo request came/;
+  const request = 'await fetch(`${fake.baseURLs.openai}/chat/completions`, { method: "POST", headers: { Authorization: "Bearer x", "Content-Type": "application/json" }, body: \'{"model": "m", "messages": [{"role": "user", "content": "x"}]}\' });';
+  // As mocha does, this runner sets the exit status when the process ends.
+  const runner = 'process.once("beforeExit", () => process.on("exit", () => (process.exitCode = 0)));';
+  const worker = 'import { Worker } from "node:worker_threads"; new Worker(\'import("looptape").then(({ serve }) => serve("hello.yaml"))\', { eval: true }).on("exit", (status) => (process.exitCode = status));';
+  for (const [program, status, text] of [
+    [start, 1, failed],
+    [start.replace("await serve", "serve"), 1, failed],
+    [runner + start, 1, failed],
+    [worker, 1, failed],
+    [start + "process.exitCode = 3;", 3, failed],
+    [start + "process.exit(0);", 1, unknown],
+    [start + "process.exit(3);", 3, unknown],
+    [start + request, 0, /^$/],
+    [start + request + "await fake.close();", 0, /^$/],
+    ['import { test } from "node:test"; import { serve } from "looptape"; test("not closed", () => serve("hello.yaml"));', 1, failed],
+  ]) {
+    const got = await node(program);
+    assert.equal(got.status, status, program + got.text);
+    assert.match(got.text, text, program);
+  }
 });
 
 test("a worker", async () => {

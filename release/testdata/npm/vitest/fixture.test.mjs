@@ -21,6 +21,14 @@ test("two servers: fails", async ({ looptape }) => {
   await looptape.serve("weather.yaml");
 });
 
+test("a server that the test does not wait for: fails", async ({ looptape }) => {
+  looptape.serve("weather.yaml");
+});
+
+test("a server that does not start: passes", async ({ looptape }) => {
+  await expect(looptape.serve("none.yaml")).rejects.toThrow("none.yaml");
+});
+
 test("a server that the test closed: passes", async ({ looptape }) => {
   const fake = await looptape.serve("weather.yaml");
   await expect(fake.close()).rejects.toThrow("No request came");

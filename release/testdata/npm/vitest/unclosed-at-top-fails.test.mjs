@@ -1,0 +1,6 @@
+import { serve } from "looptape";
+import { test } from "vitest";
+
+await serve("weather.yaml");
+
+test("nothing", () => {});
