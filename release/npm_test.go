@@ -433,6 +433,9 @@ func (n *npm) vitest(t *testing.T, dir, pool string) {
 		}
 		for _, x := range file.AssertionResults {
 			tests++
+			if strings.HasPrefix(pool, "vm") && strings.HasPrefix(x.Title, "@google/genai: ") {
+				continue // the SDK cannot send requests in these pools
+			}
 			_, want, _ := strings.Cut(x.Title, ": ")
 			if got := strings.TrimSuffix(x.Status, "ed"); !strings.HasPrefix(cmp.Or(want, "passes"), strings.TrimSuffix(got, "s")) {
 				t.Errorf("%s: %s %s: %q", name, x.Title, x.Status, x.FailureMessages)
