@@ -295,6 +295,12 @@ func TestOpen(t *testing.T) {
 // system prompt and no layers.
 func TestAL77ExportImport(t *testing.T) {
 	h := five()
+	opaque := json.RawMessage(`{"k":"v"}`)
+	h.Append(llm.Message{Role: llm.RoleAssistant, Opaque: opaque, Parts: []llm.Part{
+		llm.Reasoning{Text: "hm", Opaque: opaque}, llm.Text{Text: "so", Opaque: opaque}, llm.Media{MediaType: "image/png", Data: []byte{1}}, llm.Unknown{Kind: "x", Raw: opaque},
+		llm.ToolCall{ID: "c", Name: "a", Arguments: `{"n":1}`, ProviderID: "p", IDGenerated: true, Opaque: opaque},
+	}}, history.Meta{Model: "m", Usage: llm.Usage{OutputTokens: 1, CacheReadInputTokens: 2, CacheCreationInputTokens: 3, ReasoningOutputTokens: 4}, Latency: time.Second})
+	h.Append(llm.ToolResults(llm.ToolResult{ID: "c", Name: "a", IsError: true, Content: []llm.Part{llm.Text{Text: "no"}, llm.Media{MediaType: "image/png", URL: "u"}}, Opaque: opaque}), history.Meta{})
 	h.Append(reply(), counted(100))
 	h.SetSystem("role")
 	if err := h.Layers().Set(layers.Fixed(layers.ContextName, "task", "me")); err != nil {

@@ -352,6 +352,9 @@ func TestOutputModeDA35DA36(t *testing.T) {
 				got[0] += ":" + m.Text()
 			}
 		}
+		if diff := cmp.Diff(res.Loop.Messages, res.Messages); diff != "" && !c.last {
+			t.Errorf("at %d steps: all messages (-of the loop +got):\n%s", c.steps, diff)
+		}
 		full := slices.DeleteFunc(slices.Clone(res.Loop.Messages), func(m llm.Message) bool { return m.Role != llm.RoleAssistant })
 		if diff := cmp.Diff(full[len(full)-1:], res.Messages); diff != "" && c.last {
 			t.Errorf("at %d steps: the last message (-of the loop +got):\n%s", c.steps, diff)
