@@ -560,15 +560,21 @@ func TestLog(t *testing.T) {
 		"createDeepAgent": func(b *bench) *reactagent.Agent { return b.deep(reactagent.DeepConfig{Config: base}) },
 	} {
 		logged, base.Memory = nil, &reactagent.Memory{}
-		b := newBench(t, calling("a", "{}"), text("forced"), text("again"))
+		first := calling("a", `{"n":1}`)
+		first.Text, first.Reasoning = "so", "hm"
+		b := newBench(t, first, text("forced"), text("again"))
 		a := make(b)
 		if ok, _ := b.run(a, "t", "go"); !ok {
 			t.Errorf("%s: the run failed", name)
 		}
 		b.run(a, "t", "more")
-		want := []string{"user: go", "assistant: a", "tool: a", "assistant: forced", "user: more", "assistant: again"}
+		want := []string{"user: go", "assistant: soa", "tool: a", "assistant: forced", "user: more", "assistant: again"}
 		if diff := cmp.Diff(want, short(logged)); diff != "" {
 			t.Errorf("%s: logged (-want +got):\n%s", name, diff)
+		}
+		thread, err := base.Memory.Load(t.Context(), "t")
+		if diff := cmp.Diff(thread, logged); diff != "" || err != nil {
+			t.Errorf("%s: %v, logged (-thread +got):\n%s", name, err, diff)
 		}
 	}
 }
