@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -152,8 +153,6 @@ type Kind struct {
 	Name        string // in a suite file
 	Description string // what a score of 1 means, or the number that the kind returns
 	Settings    any    // zero value of the settings
-
-	parse func(json.RawMessage) (settings, error)
 }
 
 // Kinds returns all kinds of scorers. The caller owns the slice.
@@ -161,42 +160,41 @@ func Kinds() []Kind { return slices.Clone(kinds) }
 
 // kinds are in the order of the documents.
 var kinds = []Kind{
-	kind("exact", "the final answer is one of those expected", exactSettings{}),
-	kind("contains", "the final answer has one of the texts expected in it, or all of them", containsSettings{}),
-	kind("regexp", "a regular expression matches the final answer", regexpSettings{}),
-	kind("numeric", "the last number of the final answer is the one expected, within a tolerance", numericSettings{}),
-	kind("json", "the final answer is JSON of the value expected", jsonSettings{}),
-	kind("normalized", "the final answer is an expected one, ignoring case, punctuation, articles and space", normalizedSettings{}),
-	kind("choice", "the final answer names the letter expected", choiceSettings{}),
-	kind("called", "tools were called as often as they should be", calledSettings{}),
-	kind("not_called", "none of the tools named was called, or no tool at all", notCalledSettings{}),
-	kind("trajectory", "the calls are those expected: exactly, in order, in any order, as a superset, as a subset, or unordered", trajectorySettings{}),
-	kind("call_match", "F1, precision or recall of the calls, by the best assignment to those expected or by the longest common subsequence", callMatchSettings{}),
-	kind("bfcl", "the calls are those that the Berkeley Function-Calling Leaderboard accepts", bfclSettings{}),
-	kind("arg_schema", "the arguments of all calls follow the JSON Schemas of their tools", argSchemaSettings{}),
-	kind("state", "the state that the run left is the one expected", stateSettings{}),
-	kind("state_diff", "the run changed of the state what was expected, no less and no more", stateDiffSettings{}),
-	kind("invariants", "no invariant is violated", invariantsSettings{}),
-	kind("finish", "the last response of the model has an expected finish reason", finishSettings{}),
-	kind("refusal", "the model refused", refusalSettings{}),
-	kind("errors", "the number of tool calls, model calls and runs that failed", limit{unit: "errors", of: failures}),
-	kind("steps", "the number of model responses", limit{unit: "steps", of: steps}),
-	kind("tokens", "the number of tokens in and out", limit{unit: "tokens", of: tokens}),
-	kind("cost", "the cost of the tokens, by a table of prices", costSettings{}),
-	kind("latency", "the seconds that the run took", limit{unit: "seconds", of: seconds}),
-	kind("rubric", "a model grades the run by criteria: the value of its label, or its number on a scale", rubricSettings{}),
-	kind("pairwise", "a model prefers the run to one of the same case in another set, in both orders; 0.5 is a tie", pairwiseSettings{}),
-	kind("program", "the score that a program of the user returns", programSettings{}),
+	{"exact", "the final answer is one of those expected", exactSettings{}},
+	{"contains", "the final answer has one of the texts expected in it, or all of them", containsSettings{}},
+	{"regexp", "a regular expression matches the final answer", regexpSettings{}},
+	{"numeric", "the last number of the final answer is the one expected, within a tolerance", numericSettings{}},
+	{"json", "the final answer is JSON of the value expected", jsonSettings{}},
+	{"normalized", "the final answer is an expected one, ignoring case, punctuation, articles and space", normalizedSettings{}},
+	{"choice", "the final answer names the letter expected", choiceSettings{}},
+	{"called", "tools were called as often as they should be", calledSettings{}},
+	{"not_called", "none of the tools named was called, or no tool at all", notCalledSettings{}},
+	{"trajectory", "the calls are those expected: exactly, in order, in any order, as a superset, as a subset, or unordered", trajectorySettings{}},
+	{"call_match", "F1, precision or recall of the calls, by the best assignment to those expected or by the longest common subsequence", callMatchSettings{}},
+	{"bfcl", "the calls are those that the Berkeley Function-Calling Leaderboard accepts", bfclSettings{}},
+	{"arg_schema", "the arguments of all calls follow the JSON Schemas of their tools", argSchemaSettings{}},
+	{"state", "the state that the run left is the one expected", stateSettings{}},
+	{"state_diff", "the run changed of the state what was expected, no less and no more", stateDiffSettings{}},
+	{"invariants", "no invariant is violated", invariantsSettings{}},
+	{"finish", "the last response of the model has an expected finish reason", finishSettings{}},
+	{"refusal", "the model refused", refusalSettings{}},
+	{"errors", "the number of tool calls, model calls and runs that failed", limit{unit: "errors", of: failures}},
+	{"steps", "the number of model responses", limit{unit: "steps", of: steps}},
+	{"tokens", "the number of tokens in and out", limit{unit: "tokens", of: tokens}},
+	{"cost", "the cost of the tokens, by a table of prices", costSettings{}},
+	{"latency", "the seconds that the run took", limit{unit: "seconds", of: seconds}},
+	{"rubric", "a model grades the run by criteria: the value of its label, or its number on a scale", rubricSettings{}},
+	{"pairwise", "a model prefers the run to one of the same case in another set, in both orders; 0.5 is a tie", pairwiseSettings{}},
+	{"program", "the score that a program of the user returns", programSettings{}},
 }
 
-// kind returns the kind with these settings, which the settings in JSON change.
-func kind[S settings](name, description string, s S) Kind {
-	return Kind{name, description, s, func(raw json.RawMessage) (settings, error) {
-		s := s
-		if len(raw) == 0 {
-			return s, nil
-		}
-		err := decodeKnown(raw, &s)
-		return s, err
-	}}
+// parse returns the settings of the kind, which the settings in JSON change.
+func (k *Kind) parse(raw json.RawMessage) (settings, error) {
+	s := reflect.New(reflect.TypeOf(k.Settings))
+	s.Elem().Set(reflect.ValueOf(k.Settings))
+	var err error
+	if len(raw) > 0 {
+		err = decodeKnown(raw, s.Interface())
+	}
+	return s.Elem().Interface().(settings), err
 }

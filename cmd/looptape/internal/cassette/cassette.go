@@ -82,7 +82,7 @@ type interactions struct {
 	Interactions []listed `json:"interactions"`
 }
 
-var listJSON = cli.NewJSON[interactions]("cassette-list", 1, "cassette ls --format json")
+var listJSON = cli.NewJSON("cassette-list", 1, "cassette ls --format json", interactions{})
 
 // listed is an interaction in a list.
 type listed struct {

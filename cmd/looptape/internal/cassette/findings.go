@@ -18,7 +18,7 @@ type findings struct {
 	Updated  []updated `json:"updated,omitempty"`
 }
 
-var findingsJSON = cli.NewJSON[findings]("cassette-verify", 1, "cassette verify --format json")
+var findingsJSON = cli.NewJSON("cassette-verify", 1, "cassette verify --format json", findings{})
 
 // finding is a problem of a recording.
 type finding struct {

@@ -29,35 +29,32 @@ func JSONFormats() []JSONFormat {
 	return list
 }
 
-// JSONOutput is the format of a JSON output of type T.
-type JSONOutput[T any] struct{ JSONFormat }
-
-// NewJSON declares the format of an output: looptape- and a name. T is an object in JSON.
-func NewJSON[T any](name string, version int, command string) JSONOutput[T] {
-	return JSONOutput[T]{declare(name, version, command, reflect.TypeFor[T](), false)}
+// NewJSON declares the format of an output: looptape- and a name. The type is that of the value, an object in JSON.
+func NewJSON(name string, version int, command string, value any) JSONFormat {
+	return declare(JSONFormat{name, version, command, reflect.TypeOf(value), false})
 }
 
-// NewJSONLines declares the format of JSON Lines of type T.
-func NewJSONLines[T any](name string, version int, command string) JSONOutput[T] {
-	return JSONOutput[T]{declare(name, version, command, reflect.TypeFor[T](), true)}
+// NewJSONLines declares the format of JSON Lines, whose type is that of the value.
+func NewJSONLines(name string, version int, command string, value any) JSONFormat {
+	return declare(JSONFormat{name, version, command, reflect.TypeOf(value), true})
 }
 
 // NewJSONLinesOf declares the format of JSON Lines whose type is that of the elements of a list.
-func NewJSONLinesOf(name string, version int, command string, list reflect.Type) JSONOutput[any] {
-	return JSONOutput[any]{declare(name, version, command, list.Elem(), true)}
+func NewJSONLinesOf(name string, version int, command string, list any) JSONFormat {
+	return declare(JSONFormat{name, version, command, reflect.TypeOf(list).Elem(), true})
 }
 
-func declare(name string, version int, command string, of reflect.Type, lines bool) JSONFormat {
-	f := JSONFormat{Name: "looptape-" + name, Version: version, Command: command, Type: of, Lines: lines}
+func declare(f JSONFormat) JSONFormat {
+	f.Name = "looptape-" + f.Name
 	jsonFormats = append(jsonFormats, f)
 	return f
 }
 
-// Of returns the output of a value: its members after those of the format.
-func (o JSONOutput[T]) Of(value T) any { return formatted{o.JSONFormat, value} }
+// Of returns the output of a value of the type: its members after those of the format.
+func (f *JSONFormat) Of(value any) any { return formatted{*f, value} }
 
 // Head returns the first of several lines.
-func (o JSONOutput[T]) Head() any { return formatted{o.JSONFormat, struct{}{}} }
+func (f *JSONFormat) Head() any { return formatted{*f, struct{}{}} }
 
 type formatted struct {
 	JSONFormat
@@ -67,6 +64,9 @@ type formatted struct {
 
 // MarshalJSON implements json.Marshaler.
 func (f formatted) MarshalJSON() ([]byte, error) {
+	if of := reflect.TypeOf(f.value); of != f.Type && !f.Lines {
+		return nil, fmt.Errorf("%s: want %s, got %s", f.Name, f.Type, of)
+	}
 	var line bytes.Buffer
 	err := WriteJSON(&line, f.value)
 	text := bytes.TrimSpace(line.Bytes())

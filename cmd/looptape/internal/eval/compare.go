@@ -80,9 +80,9 @@ type comparisons struct {
 }
 
 var (
-	sequentialJSON  = cli.NewJSON[sequentialChanges]("compare-sequential", 1, "eval compare --sequential --format json")
-	compareJSON     = cli.NewJSON[evals.Comparison]("compare", 1, "eval compare --format json")
-	comparisonsJSON = cli.NewJSON[comparisons]("comparisons", 1, "eval compare --format json of several sets")
+	sequentialJSON  = cli.NewJSON("compare-sequential", 1, "eval compare --sequential --format json", sequentialChanges{})
+	compareJSON     = cli.NewJSON("compare", 1, "eval compare --format json", evals.Comparison{})
+	comparisonsJSON = cli.NewJSON("comparisons", 1, "eval compare --format json of several sets", comparisons{})
 )
 
 // compareSequential prints the decision that may be read at any time.

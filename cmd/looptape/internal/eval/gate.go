@@ -254,8 +254,8 @@ func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
 }
 
 var (
-	gateJSON       = cli.NewJSON[evals.GateResult]("gate", 1, "eval gate --format json")
-	simulationJSON = cli.NewJSON[evals.GatePlan]("gate-simulation", 1, "eval gate --simulate --format json")
+	gateJSON       = cli.NewJSON("gate", 1, "eval gate --format json", evals.GateResult{})
+	simulationJSON = cli.NewJSON("gate-simulation", 1, "eval gate --simulate --format json", evals.GatePlan{})
 )
 
 // gateSimulations is the number of simulations of --simulate.

@@ -105,8 +105,8 @@ The test is two-sided. The test of gate is one-sided and needs fewer cases.
 }
 
 var (
-	powerJSON = cli.NewJSON[evals.PowerReport]("power", 1, "eval power --format json")
-	planJSON  = cli.NewJSON[plan]("power-plan", 1, "eval power --rate --format json")
+	powerJSON = cli.NewJSON("power", 1, "eval power --format json", evals.PowerReport{})
+	planJSON  = cli.NewJSON("power-plan", 1, "eval power --rate --format json", plan{})
 )
 
 // plan is a comparison of rates before there are runs.

@@ -198,10 +198,10 @@ func (r *reportFlags) split(args *[]string) (others []string, err error) {
 }
 
 var (
-	_ = cli.NewJSON[evalreport.Document]("report", 2, "eval report --format json")
-	_ = cli.NewJSONLines[evalreport.Run]("report-lines", 1, "eval report --format jsonl")
-	_ = cli.NewJSONLines[scoreLine]("eval", evals.Version, "eval score -o, --format jsonl, and eval merge")
-	_ = cli.NewJSON[evals.Baseline]("baseline", evals.BaselineVersion, "eval gate --update")
+	_ = cli.NewJSON("report", 2, "eval report --format json", evalreport.Document{})
+	_ = cli.NewJSONLines("report-lines", 1, "eval report --format jsonl", evalreport.Run{})
+	_ = cli.NewJSONLines("eval", evals.Version, "eval score -o, --format jsonl, and eval merge", scoreLine{})
+	_ = cli.NewJSON("baseline", evals.BaselineVersion, "eval gate --update", evals.Baseline{})
 )
 
 // scoreLine is a line of a score file after the first.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -102,10 +101,10 @@ type rerunner struct {
 }
 
 var (
-	toolsJSON  = cli.NewJSON[rerun.ToolsReport]("rerun-tools", 1, "eval rerun --tool --format json")
-	toolsLines = cli.NewJSONLinesOf("rerun-tools-lines", 1, "eval rerun --tool --format jsonl", reflect.TypeFor[rerun.ToolsReport]().Field(0).Type)
-	modelJSON  = cli.NewJSON[rerun.ModelReport]("rerun-model", 1, "eval rerun --model --format json")
-	modelLines = cli.NewJSONLinesOf("rerun-model-lines", 1, "eval rerun --model --format jsonl", reflect.TypeFor[rerun.ModelReport]().Field(0).Type)
+	toolsJSON  = cli.NewJSON("rerun-tools", 1, "eval rerun --tool --format json", rerun.ToolsReport{})
+	toolsLines = cli.NewJSONLinesOf("rerun-tools-lines", 1, "eval rerun --tool --format jsonl", rerun.ToolsReport{}.Runs)
+	modelJSON  = cli.NewJSON("rerun-model", 1, "eval rerun --model --format json", rerun.ModelReport{})
+	modelLines = cli.NewJSONLinesOf("rerun-model-lines", 1, "eval rerun --model --format jsonl", rerun.ModelReport{}.Runs)
 )
 
 // rerunning reruns each run and collects the report.

@@ -179,7 +179,7 @@ func summaryStatus(f *evals.Summary) error {
 	return scoredStatus(failed, f.Unreadable, scored)
 }
 
-var scoreJSON = cli.NewJSON[evals.Summary]("score", 1, "eval score --format json")
+var scoreJSON = cli.NewJSON("score", 1, "eval score --format json", evals.Summary{})
 
 // printSummary prints the statistics and returns the exit status.
 func printSummary(w *cli.World, f *evals.Summary, format string) error {

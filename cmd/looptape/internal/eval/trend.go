@@ -67,7 +67,7 @@ that chance alone explains: use compare or gate to decide.
 	return c
 }
 
-var trendJSON = cli.NewJSON[trend]("trend", 1, "eval trend --format json")
+var trendJSON = cli.NewJSON("trend", 1, "eval trend --format json", trend{})
 
 // trend is the history of several results.
 type trend struct {

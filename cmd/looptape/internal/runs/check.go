@@ -354,8 +354,8 @@ type checkSummary struct {
 }
 
 var (
-	checkJSON  = cli.NewJSON[report]("check", 1, "check --format json")
-	checkLines = cli.NewJSONLines[checkLine]("check-lines", 1, "check --format jsonl")
+	checkJSON  = cli.NewJSON("check", 1, "check --format json", report{})
+	checkLines = cli.NewJSONLines("check-lines", 1, "check --format jsonl", checkLine{})
 )
 
 // printLines prints one violation per line and then a summary line.

@@ -179,7 +179,7 @@ type exploredFailure struct {
 	Files []string `json:"files,omitempty"` // that --write wrote
 }
 
-var exploreJSON = cli.NewJSON[explored]("explore", 1, "explore --format json, one object for each scenario")
+var exploreJSON = cli.NewJSON("explore", 1, "explore --format json, one object for each scenario", explored{})
 
 // file explores a scenario. bad reports a failure, and cut that the exploration is not complete.
 func (x *explorer) file(name string) (bad, cut bool) {

@@ -81,7 +81,7 @@ type played struct {
 	unreadable bool
 }
 
-var runJSON = cli.NewJSON[played]("run", 1, "run --format json, one object for each scenario")
+var runJSON = cli.NewJSON("run", 1, "run --format json, one object for each scenario", played{})
 
 func (p *player) play(c *cobra.Command, w *cli.World, args []string) error {
 	if p.update {

@@ -157,7 +157,7 @@ type diffResult struct {
 	Text  string `json:"text,omitempty"`
 }
 
-var diffJSON = cli.NewJSON[diffResult]("diff", 1, "trace diff --format json")
+var diffJSON = cli.NewJSON("diff", 1, "trace diff --format json", diffResult{})
 
 // printDifference prints a difference. As text, equal traces give no output.
 func printDifference(w *cli.World, d difference, found bool, format string) {

@@ -225,8 +225,8 @@ type cassetteResult struct {
 }
 
 var (
-	cassetteAddressJSON = cli.NewJSON[cassetteAddress]("cassette-address", 1, "record or replay --format json without a program, at its start")
-	cassetteResultJSON  = cli.NewJSON[cassetteResult]("cassette-result", 1, "record or replay --format json, at its end")
+	cassetteAddressJSON = cli.NewJSON("cassette-address", 1, "record or replay --format json without a program, at its start", cassetteAddress{})
+	cassetteResultJSON  = cli.NewJSON("cassette-result", 1, "record or replay --format json, at its end", cassetteResult{})
 )
 
 // greet prints the addresses, as serve does.

@@ -14,10 +14,10 @@ import (
 )
 
 var (
-	reportJSON  = cli.NewJSON[wire.Report]("serve", wire.ReportVersion, "serve --format json or --report")
-	runsJSON    = cli.NewJSON[quirkReport]("serve-quirks", wire.ReportVersion, "serve --quirk all --format json or --report")
-	quirksJSON  = cli.NewJSON[quirks]("quirks", 1, "serve --quirk help --format json")
-	addressJSON = cli.NewJSON[address]("serve-address", 1, "serve --format json without a program, at its start")
+	reportJSON  = cli.NewJSON("serve", wire.ReportVersion, "serve --format json or --report", wire.Report{})
+	runsJSON    = cli.NewJSON("serve-quirks", wire.ReportVersion, "serve --quirk all --format json or --report", quirkReport{})
+	quirksJSON  = cli.NewJSON("quirks", 1, "serve --quirk help --format json", quirks{})
+	addressJSON = cli.NewJSON("serve-address", 1, "serve --format json without a program, at its start", address{})
 )
 
 // address is where a server is, and the environment variables for a program that uses it.
