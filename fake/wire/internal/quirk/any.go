@@ -22,7 +22,7 @@ var (
 
 var anyQuirks = slices.Concat(streamQuirks, statusQuirks, bodyQuirks, argumentQuirks, stallQuirks)
 
-var streamQuirks = []Form{
+var streamQuirks = []*Form{
 	every.inStream("QT-01", "crlf", "lines end in CRLF", styled(func(s *reply.Style) { s.LineEnd = "\r\n" })),
 	every.inStream("QT-01", "cr", "lines end in CR", styled(func(s *reply.Style) { s.LineEnd = "\r" })),
 	every.inScript("QT-01", "u2028", "the text contains U+2028 and U+0085, as they are", lineSeparators),
@@ -51,7 +51,7 @@ var streamQuirks = []Form{
 	}),
 }
 
-var statusQuirks = []Form{
+var statusQuirks = []*Form{
 	every.inReply("QT-06", "429", "the first attempt gets a 429 with Retry-After: 2", firstAttempt(429, "Retry-After", "2")),
 	every.inReply("QT-06", "date", "the first attempt gets a 429 with a date three seconds away in Retry-After", firstAttempt(429, "Date", "Sat, 01 Jan 2000 00:00:00 GMT", "Retry-After", "Sat, 01 Jan 2000 00:00:03 GMT")),
 	every.inReply("QT-06", "ms", "the first attempt gets a 429 with Retry-After-Ms: 1500", firstAttempt(429, "Retry-After-Ms", "1500")),
@@ -76,7 +76,7 @@ var statusQuirks = []Form{
 // unreachable is what a proxy returns if it cannot reach a server.
 const unreachable = "upstream connect error or disconnect/reset before headers"
 
-var bodyQuirks = []Form{
+var bodyQuirks = []*Form{
 	every.inReply("QT-08", "html", "each attempt gets the error page of a proxy with status 520", replaceBody(520, "text/html; charset=UTF-8", "<html>\n<head><title>520: Web server is returning an unknown error</title></head>\n<body>Ray ID: 7</body>\n</html>\n")),
 	every.inReply("QT-08", "502", "the first attempt gets a 502 with text that is not JSON", onFirstAttempt(replaceBody(502, "text/plain", unreachable))),
 	every.inReply("QT-08", "503", "the first attempt gets a 503 without a body", onFirstAttempt(replaceBody(503, "text/plain", ""))),
@@ -93,7 +93,7 @@ var bodyQuirks = []Form{
 	}),
 }
 
-var argumentQuirks = []Form{
+var argumentQuirks = []*Form{
 	marked.inScript("QT-09", "text", "the arguments of the first call are not JSON", setArguments("city: Bern")),
 	marked.inScript("QT-09", "rubbish", "the arguments of the first call have other text after the object", setArguments(`{"city":"Bern"} please`)),
 	every.inScript("QT-09", "scalar", "the arguments of the first call are a number", setArguments("7")),
@@ -102,7 +102,7 @@ var argumentQuirks = []Form{
 	every.inScript("QT-09", "surrogate", "the arguments of the first call have half of a surrogate pair", setArguments(`{"city":"\ud83d"}`)),
 }
 
-var stallQuirks = []Form{
+var stallQuirks = []*Form{
 	every.inReply("QT-10", "headers", "nothing comes after the headers", func(r *reply.Reply) bool {
 		r.Frames, r.Body, r.End = nil, nil, reply.Hang
 		return true

@@ -146,7 +146,7 @@ func insert(r *reply.Reply, list []insertion) bool {
 	return len(list) > 0
 }
 
-var chatFinishQuirks = []Form{
+var chatFinishQuirks = []*Form{
 	chat.inReply("QO-01", "", "the finish reason is stop, and there are calls", func(r *reply.Reply) bool {
 		return len(callDeltas(r)) > 0 && finishWith(r, "stop")
 	}),
@@ -268,7 +268,7 @@ func noReason(r *reply.Reply) bool {
 	})
 }
 
-var chatTextQuirks = []Form{
+var chatTextQuirks = []*Form{
 	chat.inStream("QO-19", "", "as from Azure: the first chunk has prompt filters only, without an id or a model, and a later choice has no delta", filtered),
 	chat.inScript("QO-23", "tags", "calls are in the text, between <tool_call> and </tool_call>", func(t *fake.Response) bool {
 		return leakCalls(t, t.Text+strings.Join(t.Chunks, ""), func(call string) string { return "<tool_call>" + call + "</tool_call>" })

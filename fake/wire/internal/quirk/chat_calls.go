@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-var chatCallQuirks = []Form{
+var chatCallQuirks = []*Form{
 	chat.inStream("QO-04", "", "the deltas of calls have no index, and only the first of a call has its id", func(r *reply.Reply) bool {
 		return eachDelta(r, func(_, _ int, delta string) string { return reply.Drop(delta, "index") })
 	}),
@@ -154,7 +154,7 @@ func lateName(at string, last bool) edit {
 	}
 }
 
-var chatArgumentQuirks = []Form{
+var chatArgumentQuirks = []*Form{
 	chat.inScript("QO-03", "length", "the response is truncated within the arguments of its last call, and the finish reason is length", truncateBy(llm.FinishLength)),
 	chat.inScript("QO-03", "tool_calls", "the response is truncated within the arguments of its last call, and the finish reason is tool_calls", truncateBy(llm.FinishToolCalls)),
 	chat.inReply("QO-03", "whole", "the finish reason is length, and the arguments of the last call look complete", func(r *reply.Reply) bool {

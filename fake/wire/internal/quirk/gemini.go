@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-var geminiQuirks = []Form{
+var geminiQuirks = []*Form{
 	gemini.inReply("QG-01", "", "the finish reason STOP comes with a call", stopsAtCall),
 	gemini.inReply("QG-02", "", "an empty text comes after the last call", emptyAfterCall),
 	gemini.inResponse("QG-03", "", "the calls have no ids", namesCalls(func(int, int) string { return "" })),

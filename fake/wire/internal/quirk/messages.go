@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-var messagesQuirks = []Form{
+var messagesQuirks = []*Form{
 	messages.inStream("QA-01", "", "the block of a call starts with an empty input, and the input comes in deltas; this server always does so", func(r *reply.Reply) bool {
 		return slices.ContainsFunc(toolUses(r), func(call int) bool { return inputDeltas(r, call) > 0 })
 	}),

@@ -63,22 +63,22 @@ type edit = func(r *reply.Reply) bool
 type protocols []string
 
 // inReply is a form that changes the bytes of a response.
-func (p protocols) inReply(id, form, description string, change edit) Form {
-	return Form{Info: Info{ID: id, Form: form, Description: description, Protocols: p}, edit: change}
+func (p protocols) inReply(id, form, description string, change edit) *Form {
+	return &Form{Info: Info{ID: id, Form: form, Description: description, Protocols: p}, edit: change}
 }
 
 // inStream is one that changes the bytes of a streaming response.
-func (p protocols) inStream(id, form, description string, change edit) Form {
+func (p protocols) inStream(id, form, description string, change edit) *Form {
 	return p.inReply(id, form, description, change).ofStream()
 }
 
 // inScript is one that changes the scripted response.
-func (p protocols) inScript(id, form, description string, change func(t *fake.Response) bool) Form {
+func (p protocols) inScript(id, form, description string, change func(t *fake.Response) bool) *Form {
 	return p.inResponse(id, form, description, func(_ *reply.Response, t *fake.Response) bool { return change(t) })
 }
 
 // inResponse is an inScript whose change depends on the request.
-func (p protocols) inResponse(id, form, description string, change scriptEdit) Form {
+func (p protocols) inResponse(id, form, description string, change scriptEdit) *Form {
 	f := p.inReply(id, form, description, nil)
 	f.script = change
 	return f
@@ -90,20 +90,23 @@ func edited(f func(text string) string) edit {
 }
 
 // ofStream limits a form to streaming responses.
-func (f Form) ofStream() Form {
+func (f *Form) ofStream() *Form {
 	f.Streaming = true
 	return f
 }
 
 // and adds a change of the bytes.
-func (f Form) and(change edit) Form {
+func (f *Form) and(change edit) *Form {
 	f.edit = change
 	return f
 }
 
 // Forms returns all forms, the usual one of each quirk first.
 func Forms() []Form {
-	all := slices.Concat(anyQuirks, chatQuirks, responsesQuirks, messagesQuirks, geminiQuirks)
+	var all []Form
+	for _, f := range slices.Concat(anyQuirks, chatQuirks, responsesQuirks, messagesQuirks, geminiQuirks) {
+		all = append(all, *f)
+	}
 	for ending, names := range endings {
 		for i := range all {
 			if slices.Contains(names, all[i].name()) {

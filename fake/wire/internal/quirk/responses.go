@@ -53,7 +53,7 @@ func eachOutput(text string, f func(item string) string) string {
 	return reply.Put(text, path, "["+strings.Join(items, ",")+"]")
 }
 
-var responsesEndQuirks = []Form{
+var responsesEndQuirks = []*Form{
 	responses.inReply("QR-07", "no-output", "the request is rejected as if it had a call without its output (SR-01)", refuseInput("No tool output found for function call ")),
 	responses.inReply("QR-07", "no-call", "the request is rejected as if it had an output without its call (SR-02)", refuseInput("No tool call found for function call output with call_id ")),
 	responses.inStream("QR-08", "failed", "response.failed replaces the end", failResponse("server_error", "The model had an error.", false)),
@@ -107,7 +107,7 @@ func failResponse(code, message string, event bool) edit {
 	}
 }
 
-var responsesItemQuirks = []Form{
+var responsesItemQuirks = []*Form{
 	responses.inResponse("QR-01", "", "the item of a call has an id of its own, which does not contain the call's id", ownIDs),
 	responses.inResponse("QR-02", "encrypted", "encrypted reasoning with an empty summary comes before each call", thinkBeforeCalls(
 		`{"id":%q,"encrypted_content":"gAAAAAB%d","summary":[]}`,
@@ -201,7 +201,7 @@ func allAtZero(r *reply.Reply) bool {
 }
 
 // parallelCall replaces the calls of a response by one call of an undeclared tool.
-func parallelCall(form, tool string) Form {
+func parallelCall(form, tool string) *Form {
 	description := "all calls of a response come as one call of the tool " + tool + ", which was never declared"
 	return protocols{reply.Responses, reply.Chat}.inScript("QR-parallel", form, description, func(t *fake.Response) bool {
 		calls := scriptedCalls(t)
@@ -218,7 +218,7 @@ func parallelCall(form, tool string) Form {
 }
 
 // responsesArgumentQuirks edit the arguments, which a stream contains up to four times.
-var responsesArgumentQuirks = []Form{
+var responsesArgumentQuirks = []*Form{
 	responses.inScript("QR-03", "incomplete", "the response is incomplete: its limit came within the arguments of the last call", truncateBy(llm.FinishLength)).and(edited(markTruncated)),
 	responses.inScript("QR-03", "completed", "the response is completed, and truncated within the arguments of the last call", truncateBy(llm.FinishStop)).and(edited(markTruncated)),
 	responses.inStream("QR-05", "delta", "the first delta of the arguments of each call is lost", func(r *reply.Reply) bool { return r.Edit(dropFirstDeltas()) }),
