@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// maxBinary is the largest size of a binary, in bytes. The goal is 20,000,000, which the binaries for macOS and Windows on amd64
-// exceed by 3 %.
-const maxBinary = 20 << 20
+// maxBinary is the largest size of a binary, in bytes.
+const maxBinary = 20_000_000
 
 // libraries are those of the system that a binary may need when it starts.
 var libraries = map[string][]string{
