@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,14 +34,16 @@ func Run(t *testing.T, f func(t *testing.T)) (ended bool) {
 
 // RunUntil is [Run] with a limit of real time, which is over when expired has a value. It then
 // returns false and the stacks of the goroutines that do not end, and these continue: virtual time
-// does not advance while a goroutine works, or waits for something that is not of its bubble.
-func RunUntil(t *testing.T, expired <-chan time.Time, f func(t *testing.T)) (ended bool, stacks string) {
+// does not advance while a goroutine works, or waits for something that is not of its bubble. locked is true, and the limit is
+// not over, if some goroutines wait for a mutex of package sync, and all others wait, too: virtual time never advances again.
+func RunUntil(t *testing.T, expired <-chan time.Time, f func(t *testing.T)) (ended bool, stacks string, locked bool) {
 	t.Helper()
 	name, result, abandoned := make(chan string, 1), make(chan bool, 1), make(chan struct{})
 	go func() {
 		defer close(result)
 		result <- Run(t, func(t *testing.T) { //nolint:thelper // it runs the test
-			name <- header.FindStringSubmatch(allStacks())[2]
+			var own [256]byte
+			name <- header.FindStringSubmatch(string(own[:runtime.Stack(own[:], false)]))[2]
 			f(t)
 			select {
 			case <-abandoned: // a test may not end after the one that started it
@@ -49,22 +52,36 @@ func RunUntil(t *testing.T, expired <-chan time.Time, f func(t *testing.T)) (end
 			}
 		})
 	}()
-	select {
-	case ended, returned := <-result:
-		if !returned { // synctest.Test has called t.FailNow, such as for a data race
-			runtime.Goexit()
+	own := sync.OnceValue(func() string { return <-name })
+	look := time.NewTicker(time.Second) //nolint:forbidigo // of real time, for a run whose virtual time stops
+	defer look.Stop()
+	for was := ""; ; {
+		select {
+		case ended, returned := <-result:
+			if !returned { // synctest.Test has called t.FailNow, such as for a data race
+				runtime.Goexit()
+			}
+			return ended, "", false
+		case <-look.C:
+			now, locked := busy(own())
+			if locked && now == was {
+				close(abandoned)
+				return false, now, true
+			}
+			was = now
+		case <-expired:
+			close(abandoned)
+			stacks, _ := busy(own())
+			return false, stacks, false
 		}
-		return ended, ""
-	case <-expired:
-		close(abandoned)
-		return false, busy(<-name)
 	}
 }
 
 // busy returns the stacks of the goroutines in a bubble that stop its time, or those of all if each
-// waits at this moment.
-func busy(name string) string {
+// waits at this moment. locked is true if each one that stops it waits for a mutex.
+func busy(name string) (stacks string, locked bool) {
 	var all, holding []string
+	locked = true
 	for s := range strings.SplitSeq(strings.TrimSpace(allStacks()), "\n\n") {
 		m := header.FindStringSubmatch(s)
 		if m == nil || m[2] != name || strings.Contains(s, "\ninternal/synctest.Run(") { // which runs the timers
@@ -73,16 +90,20 @@ func busy(name string) string {
 		all = append(all, s)
 		if first, _, _ := strings.Cut(s, "\n"); !strings.Contains(first, "(durable)") {
 			holding = append(holding, s)
+			locked = locked && mutex.MatchString(first)
 		}
 	}
 	if len(holding) == 0 {
-		holding = all
+		holding, locked = all, false
 	}
-	return strings.Join(holding, "\n\n")
+	return strings.Join(holding, "\n\n"), locked
 }
 
 // header matches the first line of a goroutine's stack: its number and its bubble.
 var header = regexp.MustCompile(`^goroutine ([0-9]+) \[.*, (synctest bubble [0-9]+)`)
+
+// mutex matches the first line of a goroutine that waits for a mutex.
+var mutex = regexp.MustCompile(`\[sync\.(RW)?Mutex\.`)
 
 // createdBy matches the function that started a goroutine.
 var createdBy = regexp.MustCompile(`(?m)^created by (\S+)`)

@@ -2,6 +2,7 @@ package bubble_test
 
 import (
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -51,13 +52,13 @@ func TestRunReportsGoroutinesThatCannotEnd(t *testing.T) {
 // A goroutine that waits for a channel of another bubble stops the time of its own.
 func TestRunUntilReportsGoroutinesThatStopTime(t *testing.T) {
 	expired, outside := make(chan time.Time, 1), make(chan int)
-	ended, stacks := bubble.RunUntil(t, expired, func(*testing.T) {
+	ended, stacks, locked := bubble.RunUntil(t, expired, func(*testing.T) {
 		go wait(make(chan int))
 		expired <- time.Time{}
 		wait(outside)
 	})
 	close(outside)
-	if ended || !strings.Contains(stacks, "bubble_test.wait(") || strings.Contains(stacks, "(durable)") {
+	if ended || locked || !strings.Contains(stacks, "bubble_test.wait(") || strings.Contains(stacks, "(durable)") {
 		t.Errorf("got ended %t and the stacks:\n%s\nwant the goroutine that waits outside of the bubble", ended, stacks)
 	}
 }
@@ -72,18 +73,34 @@ func poll(end *atomic.Bool) {
 func TestRunUntilReportsGoroutinesThatPoll(t *testing.T) {
 	expired := make(chan time.Time, 1)
 	var end atomic.Bool
-	ended, stacks := bubble.RunUntil(t, expired, func(*testing.T) {
+	ended, stacks, locked := bubble.RunUntil(t, expired, func(*testing.T) {
 		expired <- time.Time{}
 		poll(&end)
 	})
 	end.Store(true)
-	if ended || !strings.Contains(stacks, "bubble_test.") {
+	if ended || locked || !strings.Contains(stacks, "bubble_test.") {
 		t.Errorf("got ended %t and the stacks:\n%s\nwant the goroutine that polls", ended, stacks)
 	}
 }
 
+// A goroutine that sleeps with a locked mutex for which another one waits never wakes up.
+func TestRunUntilReportsLockedMutexes(t *testing.T) {
+	for name, lock := range map[string]func(m *sync.RWMutex){"Lock": (*sync.RWMutex).Lock, "RLock": (*sync.RWMutex).RLock} {
+		ended, stacks, locked := bubble.RunUntil(t, nil, func(t *testing.T) {
+			var m sync.RWMutex
+			m.Lock()
+			go func() { lock(&m) }()
+			sleep(t)
+			m.Unlock()
+		})
+		if ended || !locked || strings.Count(stacks, "goroutine ") != 2 || !strings.Contains(stacks, "."+name+"(") { // with "created by"
+			t.Errorf("%s: got ended %t, locked %t and the stacks:\n%s\nwant the goroutine that waits for the mutex", name, ended, locked, stacks)
+		}
+	}
+}
+
 func TestRunUntilEnds(t *testing.T) {
-	if ended, stacks := bubble.RunUntil(t, nil, sleep); !ended || stacks != "" {
+	if ended, stacks, locked := bubble.RunUntil(t, nil, sleep); !ended || stacks != "" || locked {
 		t.Errorf("got ended %t and the stacks:\n%s\nwant a run that has ended", ended, stacks)
 	}
 }

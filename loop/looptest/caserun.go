@@ -297,13 +297,13 @@ func (c *testcase) run(t *testing.T, loop Loop, limit *realTime) outcome {
 			c.vary(&again, prev)
 		}
 		var w *caseRun
-		ended, stacks := bubble.RunUntil(t, limit.expired, func(t *testing.T) {
+		ended, stacks, locked := bubble.RunUntil(t, limit.expired, func(t *testing.T) {
 			w = newRun(t.Context(), &again)
 			w.run(loop)
 		})
 		if stacks != "" { // the run continues, and w is not ours
 			w := &caseRun{c: c}
-			w.report("INV-26", "%s:\n%s", overLimit, stacks)
+			w.report("INV-26", "%s:\n%s", overLimit(locked), stacks)
 			return outcome{found: w.found, abandoned: true}
 		}
 		if !ended && len(w.found) == 0 {

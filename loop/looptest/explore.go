@@ -2,6 +2,7 @@ package looptest
 
 import (
 	"cmp"
+	"sync/atomic"
 	"testing"
 
 	"github.com/looptape/looptape/fake"
@@ -18,7 +19,7 @@ type ExploreOptions struct {
 	Script *fake.Script
 	// Faults is the highest number of faults of a run; 0 means 1, and a negative number none.
 	Faults int
-	// Runs is the highest number of runs; 0 means [explore.DefaultRuns].
+	// Runs is the highest number of runs, for a caller who accepts that not all are made; 0 means [explore.DefaultRuns].
 	Runs int
 	// Panics lets tools panic. A loop that does not recover the panic ends the process.
 	Panics bool
@@ -32,6 +33,9 @@ type ExploreOptions struct {
 // [Check], and it must be deterministic apart from the order of its goroutines: a run that differs when it is repeated
 // fails t.
 //
+// A run that does not end in the limit of real time of [Check] ends the test. Explore also fails t if it does not make all
+// runs, unless ExploreOptions.Runs is set; then it logs this.
+//
 // Explore calls Run concurrently: a run for each processor. Between two answers the goroutines of the loop run in an order that the Go scheduler chooses. The race detector
 // finds what that order changes.
 func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
@@ -41,12 +45,20 @@ func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	}
 	r := Explored(t, loop, opts)
 	t.Log(r.Summary())
+	report := t.Errorf
+	if opts != nil && opts.Runs > 0 {
+		report = t.Logf
+	}
 	for _, u := range r.Unfinished {
-		t.Logf("not all orders and faults were explored: %s", u)
+		report("not all orders and faults were explored: %s; explore fewer faults or a smaller script, or set ExploreOptions.Runs to accept that", u)
 	}
 	x := newExploration(t, loop, opts)
 	for _, f := range r.Failures {
-		t.Errorf("%s\n%s", f, x.repeatTest(f))
+		text := f.Error()
+		if f.Shown == f.Repeated {
+			text += "\n" + x.repeatTest(f)
+		}
+		t.Error(text)
 	}
 	for _, u := range r.Unstable {
 		t.Errorf("the loop is not deterministic: %s", u)
@@ -54,30 +66,36 @@ func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	return r
 }
 
-// Explored explores the loop as [Explore] does. It does not fail t for what it finds.
+// Explored explores the loop as [Explore] does. It does not fail t for what it finds, except for a run that does not end in the limit of
+// real time.
 func Explored(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	t.Helper()
 	return explore.Exhaust(newExploration(t, loop, opts).program, opts.bounds())
 }
 
+// repeats is the number of times that a failure is repeated.
+const repeats = 5
+
 // bounds returns the bounds of an exploration; o may be nil.
 func (o *ExploreOptions) bounds() explore.Bounds {
 	switch {
 	case o == nil:
-		return explore.Bounds{Faults: 1}
+		return explore.Bounds{Faults: 1, Repeat: repeats}
 	case o.Faults == 0:
-		return explore.Bounds{Faults: 1, Runs: o.Runs}
+		return explore.Bounds{Faults: 1, Runs: o.Runs, Repeat: repeats}
 	}
-	return explore.Bounds{Faults: max(o.Faults, 0), Runs: o.Runs}
+	return explore.Bounds{Faults: max(o.Faults, 0), Runs: o.Runs, Repeat: repeats}
 }
 
 // exploration is what is explored.
 type exploration struct {
-	t      *testing.T
-	loop   Loop
-	script *fake.Script
-	panics bool
-	served *wire.World // of a loop that calls an HTTP server
+	t            *testing.T
+	loop         Loop
+	script       *fake.Script
+	panics       bool
+	maxToolCalls int          // of a run
+	served       *wire.World  // of a loop that calls an HTTP server
+	hung         *atomic.Bool // a run was over the limit of real time, so no other run is made
 }
 
 func newExploration(t *testing.T, loop Loop, opts *ExploreOptions) *exploration {
@@ -85,14 +103,19 @@ func newExploration(t *testing.T, loop Loop, opts *ExploreOptions) *exploration 
 	if opts == nil {
 		opts = &ExploreOptions{}
 	}
-	x := &exploration{t: t, loop: loop, panics: opts.Panics}
+	x := &exploration{t: t, loop: loop, panics: opts.Panics, hung: &atomic.Bool{}}
 	x.use(cmp.Or(opts.Script, exploredScript()))
 	return x
 }
 
 // use sets the script.
 func (x *exploration) use(script *fake.Script) {
-	x.script = script
+	x.script, x.maxToolCalls = script, maxModelCalls
+	for _, m := range script.Models {
+		for i := range m.Responses {
+			x.maxToolCalls += 2 * len(m.Responses[i].Calls)
+		}
+	}
 	if _, is := x.loop.(HTTPLoop); is {
 		initResolver()
 		x.served = wire.NewWorld(wire.Config{Script: script})
@@ -117,10 +140,18 @@ func (x *exploration) program() explore.Program {
 	} else {
 		world = fake.NewWorld(x.script)
 	}
-	memory := &memory{}
+	memory, limit := &memory{}, newRealTime(x.t)
 	return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+		if x.hung.Load() {
+			x.t.FailNow()
+		}
 		r := &exploredRun{exploration: x, world: world, wire: served, c: c, memory: memory}
-		if !bubble.Run(x.t, r.run) && len(r.found) == 0 {
+		limit.restart()
+		ended, stacks, locked := bubble.RunUntil(x.t, limit.expired, r.run)
+		if stacks != "" {
+			r.abandon(overLimit(locked), stacks)
+		}
+		if !ended && len(r.found) == 0 {
 			r.add("INV-16", "the run returned, but a goroutine cannot end")
 		}
 		return explore.Outcome{Digest: r.digest(), Violations: r.found, Text: r.describe}

@@ -62,10 +62,10 @@ func (s *exploredServer) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.mu.Unlock()
 		return nil, fmt.Errorf("looptest: not a request to the base URL %s", httpURL)
 	}
-	if r.ctx.Err() != nil && req.Context().Err() == nil {
+	if r.wasCanceled() && req.Context().Err() == nil {
 		r.report("INV-17", "the loop calls the model after the run was canceled")
 	}
-	r.limit(int(s.count.Add(1)) - 1)
+	r.limit(int(s.count.Add(1))-1, maxModelCalls, "model")
 	return s.transport.RoundTrip(req)
 }
 

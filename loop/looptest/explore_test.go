@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -116,6 +117,54 @@ func TestExploreFinds(t *testing.T) {
 	}
 }
 
+// TestExploreResults: a result must be what the tool did, and a tool that is called without an end violates INV-26.
+func TestExploreResults(t *testing.T) {
+	fails := func(_ string, _ error) (string, error) { return "timed out", errors.New("timed out") }
+	for name, tt := range map[string]struct {
+		change func(order *atomic.Int64, args string, run func() (string, error)) (string, error)
+		want   string
+	}{
+		"a lost error": {func(_ *atomic.Int64, _ string, run func() (string, error)) (string, error) {
+			text, _ := run()
+			return text, nil
+		}, `INV-23: request 3: the result of the call "c4" of a with {"n":4} is "", and no error; the tool failed [tool call a {"n":4}: fails]`},
+		"an error in one order": {func(order *atomic.Int64, args string, run func() (string, error)) (string, error) {
+			text, err := run()
+			if order.Add(1) == 3 && args == `{"n":4}` {
+				return fails(text, err)
+			}
+			return text, err
+		}, `INV-23: request 3: the result of the call "c4" of a with {"n":4} is the error "timed out"; the tool returned "a got {\"n\":4}" [next answer 2 #2: a {"n":4}]`},
+		"a poll": {func(_ *atomic.Int64, _ string, run func() (string, error)) (text string, err error) {
+			for text != "done" {
+				text, err = run()
+			}
+			return text, err
+		}, `INV-26: the run does not end; it made 108 tool calls []`},
+	} {
+		loop := looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			var order atomic.Int64
+			for i, tool := range in.Tools {
+				in.Tools[i].Run = func(ctx context.Context, args string) (string, error) {
+					return tt.change(&order, args, func() (string, error) { return tool.Run(ctx, args) })
+				}
+			}
+			return kernel(ctx, in)
+		})
+		opts := &looptest.ExploreOptions{}
+		if name == "a poll" {
+			opts = &looptest.ExploreOptions{Faults: -1, Runs: 1}
+		}
+		var got []string
+		for _, f := range looptest.Explored(t, loop, opts).Failures {
+			got = append(got, fmt.Sprint(f.Invariant, ": ", f.Message, " ", f.Choices))
+		}
+		if diff := cmp.Diff([]string{tt.want}, got); diff != "" {
+			t.Errorf("%s: failures (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // TestExploreDeadline: the context of a run and the contexts of its tools end as at a deadline.
 func TestExploreDeadline(t *testing.T) {
 	loop := looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
@@ -139,6 +188,49 @@ func TestExploreDeadline(t *testing.T) {
 	if len(r.Failures) != 1 || !strings.Contains(r.Failures[0].Message, "the loop panicked: the deadline has passed") || fmt.Sprint(r.Failures[0].Choices) != `[before the answer a {"n":4}: the deadline of the run passes]` {
 		t.Errorf("failures %v, want a panic after the deadline", r.Failures)
 	}
+}
+
+// exploredLoop returns a loop that TestCheckOutput explores.
+func exploredLoop(name string) (looptest.Loop, *looptest.ExploreOptions) {
+	around := func(run func(args string, run func() (string, error)) (string, error)) looptest.Loop {
+		return looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			for i, tool := range in.Tools {
+				in.Tools[i].Run = func(ctx context.Context, args string) (string, error) {
+					return run(args, func() (string, error) { return tool.Run(ctx, args) })
+				}
+			}
+			return kernel(ctx, in)
+		})
+	}
+	switch name {
+	case "mutex":
+		var m sync.Mutex
+		return around(func(_ string, run func() (string, error)) (string, error) {
+			m.Lock()
+			defer m.Unlock()
+			return run()
+		}), nil
+	case "once":
+		var once sync.Once
+		return around(func(_ string, run func() (string, error)) (text string, err error) {
+			once.Do(func() { text, err = run() })
+			return text, err
+		}), nil
+	case "waits outside":
+		return waitsOutside(), nil
+	case "in part":
+		return looptest.LoopFunc(kernel), &looptest.ExploreOptions{Runs: 5}
+	case "random error":
+		var n atomic.Int64
+		return looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			r, err := kernel(ctx, in)
+			if n.Add(1)%3 == 0 && ctx.Err() == nil {
+				err = nil
+			}
+			return r, err
+		}), nil
+	}
+	panic(name)
 }
 
 // TestExploreUnstable reports a loop that depends on more than the order of answers.

@@ -87,8 +87,8 @@ func (r *exploredRun) checkSentBack(where string, resp *llm.Response, added []ll
 	}
 }
 
-// checkTexts checks that each result that is no error has the text that the tool returned for its call. The calls of
-// a message may have one id, which is reported elsewhere.
+// checkTexts checks that each result is what the tool did for its call. The calls of a message may have one id, which is
+// reported elsewhere.
 func (r *exploredRun) checkTexts(where string, list []llm.Message) {
 	calls := map[string][]llm.ToolCall{}
 	for _, m := range list {
@@ -101,15 +101,54 @@ func (r *exploredRun) checkTexts(where string, list []llm.Message) {
 		}
 		for _, res := range resultsIn(m) {
 			right := func(c llm.ToolCall) bool {
-				text, ran := r.returned[entry{c.Name, c.Arguments}]
-				return !ran || res.IsError || strings.Contains(res.Text(), text)
+				id, _ := r.wrong(c, res)
+				return id == ""
 			}
 			if own := calls[res.ID]; len(own) > 0 && !slices.ContainsFunc(own, right) {
 				c := own[0]
-				r.report("INV-01", "%s: the result of the call %q of %s with %s is %q; the tool returned %q", where, c.ID, c.Name, c.Arguments, res.Text(), r.returned[entry{c.Name, c.Arguments}])
+				id, why := r.wrong(c, res)
+				r.report(id, "%s: the result of the call %q of %s with %s is %s", where, c.ID, c.Name, c.Arguments, why)
 			}
 		}
 	}
+}
+
+// wrong returns the invariant that a result of a call violates, and why, or "" if it may be right.
+func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string) {
+	e := entry{c.Name, c.Arguments}
+	text, returned := r.returned[e]
+	switch {
+	case returned && res.IsError && r.undisturbed(e):
+		return "INV-23", fmt.Sprintf("the error %q; the tool returned %q", res.Text(), text)
+	case returned && !res.IsError && !strings.Contains(res.Text(), text):
+		return "INV-01", fmt.Sprintf("%q; the tool returned %q", res.Text(), text)
+	case !returned && r.failed[e] && !res.IsError && r.http == nil: // most protocols have no IsError
+		return "INV-23", fmt.Sprintf("%q, and no error; the tool failed", res.Text())
+	}
+	return "", ""
+}
+
+// undisturbed reports whether the run has no fault, and the tool ran for each such call, so that its result must not be an error.
+func (r *exploredRun) undisturbed(e entry) bool {
+	if r.canceled || r.mayTimeOut || r.toolFault || r.modelFault != "" {
+		return false
+	}
+	calls := 0
+	for _, resp := range r.responses {
+		if resp != nil {
+			for _, c := range resp.Calls() {
+				if c.Name == e.name && c.Arguments == e.args {
+					calls++
+				}
+			}
+		}
+	}
+	for _, ran := range r.entered {
+		if ran == e {
+			calls--
+		}
+	}
+	return calls <= 0
 }
 
 // checkEntered checks that each call of a response was run at most once, and nothing else.

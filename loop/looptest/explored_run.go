@@ -36,6 +36,7 @@ type exploredRun struct {
 
 	passDeadline func()
 
+	endless atomic.Bool // it made too many calls, and is canceled
 	checked atomic.Bool
 	free    context.Context // ends when the run has been checked
 	extra   atomic.Int64    // calls of models and tools after that
@@ -48,6 +49,7 @@ type exploredRun struct {
 	responses  []*llm.Response // of the requests; nil if one failed
 	entered    []entry
 	returned   map[entry]string
+	failed     map[entry]bool // a tool that failed or panicked
 	inFlight   int
 	modelFault string // of a model call
 	toolFault  bool
@@ -117,7 +119,7 @@ func (r *exploredRun) run(t *testing.T) {
 	r.free, release = context.WithCancel(t.Context())
 	defer release()
 	changed := r.world.BeginAnswers(r.panics)
-	r.returned = map[entry]string{}
+	r.returned, r.failed = map[entry]string{}, map[entry]bool{}
 	var model llm.Model = llm.ModelFunc(r.stream)
 	if r.wire != nil {
 		r.http = newExploredServer(r)
@@ -338,7 +340,7 @@ func (r *exploredRun) begin(req *llm.Request) int {
 	if r.checked.Load() {
 		return 0
 	}
-	if r.ctx.Err() != nil {
+	if r.wasCanceled() {
 		r.report("INV-17", "the loop calls the model after the run was canceled")
 	}
 	r.mu.Lock()
@@ -347,14 +349,18 @@ func (r *exploredRun) begin(req *llm.Request) int {
 	r.responses = append(r.responses, nil)
 	r.text = append(r.text, fmt.Sprintf("request %d: %d messages", n+1, len(req.Messages)))
 	r.mu.Unlock()
-	r.limit(n)
+	r.limit(n, maxModelCalls, "model")
 	return n
 }
 
-// limit returns only after the run if it has made too many model calls before this one.
-func (r *exploredRun) limit(n int) {
-	if n >= maxModelCalls {
-		r.report("INV-26", "the run does not end; it made %d model calls", maxModelCalls)
+// wasCanceled reports whether the loop must start nothing any more.
+func (r *exploredRun) wasCanceled() bool { return r.ctx.Err() != nil && !r.endless.Load() }
+
+// limit returns only after the run if it has made too many calls before this one.
+func (r *exploredRun) limit(n, highest int, what string) {
+	if n >= highest {
+		r.report("INV-26", "the run does not end; it made %d %s calls", highest, what)
+		r.endless.Store(true)
 		r.cancel()
 		<-r.free.Done()
 	}
@@ -380,16 +386,22 @@ func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, e
 	ctx, stop := r.untilOver(ctx)
 	defer stop()
 	e := entry{name, args}
-	if r.ctx.Err() != nil {
+	if r.wasCanceled() {
 		r.report("INV-17", "the tool %s starts after the run was canceled", name)
 	}
 	r.mu.Lock()
+	n := len(r.entered)
 	r.entered = append(r.entered, e)
+	r.mu.Unlock()
+	r.limit(n, r.maxToolCalls, "tool")
+	r.mu.Lock()
 	r.inFlight++
 	r.mu.Unlock()
+	failed := true
 	defer func() {
 		r.mu.Lock()
 		r.inFlight--
+		r.failed[e] = r.failed[e] || failed && ctx.Err() == nil
 		r.mu.Unlock()
 	}()
 	parts, err := r.world.Run(ctx, name+" "+args, name, args)
@@ -401,7 +413,7 @@ func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, e
 		text = name + " got " + args
 	}
 	r.mu.Lock()
-	r.returned[e] = text
+	r.returned[e], failed = text, false
 	r.mu.Unlock()
 	return text, nil
 }
@@ -429,7 +441,16 @@ func (r *exploredRun) describe() string {
 	return b.String()
 }
 
-// digest is a hash of what the run sent and returned.
+// abandon fails the test for a run that is over the limit of real time, and ends the exploration. The run continues.
+func (r *exploredRun) abandon(why, stacks string) {
+	r.hung.Store(true)
+	r.mu.Lock()
+	text := strings.Join(r.text, "\n")
+	r.mu.Unlock()
+	r.t.Fatalf("INV-26: %s:\n%s\n\nthe run up to this:\n%s", why, stacks, text)
+}
+
+// digest is a hash of what the run sent and returned, and of what its checks use.
 func (r *exploredRun) digest() uint64 {
 	b := r.memory.digested[:0]
 	for _, s := range r.text {
@@ -445,7 +466,14 @@ func (r *exploredRun) digest() uint64 {
 	}
 	if r.result != nil {
 		b = appendJSON(b, r.result.Messages)
+		b = fmt.Appendln(b, r.result.Usage, slices.Sorted(slices.Values(r.result.Pending)))
 	}
+	var ids []string
+	for _, v := range r.found {
+		ids = append(ids, v.Invariant)
+	}
+	slices.Sort(ids) // goroutines report concurrently
+	b = fmt.Appendln(b, r.err != nil, ids)
 	r.memory.digested = b
 	sum := sha256.Sum256(b)
 	return binary.BigEndian.Uint64(sum[:])

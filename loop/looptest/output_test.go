@@ -32,6 +32,9 @@ func TestCheckProcess(t *testing.T) {
 		looptest.Check(t, looptest.LoopFunc(func(context.Context, *looptest.Input) (*looptest.Result, error) { return &looptest.Result{}, nil }), list...)
 	case "no request":
 		looptest.HTTP(t, func(context.Context, *http.Client, string, *looptest.Input) (string, error) { return "", nil }, list...)
+	case "explore":
+		loop, opts := exploredLoop(list[0])
+		looptest.Explore(t, loop, opts)
 	default:
 		looptest.Check(t, &other{fault: fault}, list...)
 	}
@@ -48,7 +51,7 @@ func TestCheckOutput(t *testing.T) {
 		stops     = `the suite stops at the case "INV-01/two calls": %d cases after it are not run`
 	)
 	for name, c := range map[string]struct {
-		mode, run string
+		mode, run string // run ends with flags, if any
 		passes    bool
 		want      []string
 	}{
@@ -62,11 +65,18 @@ func TestCheckOutput(t *testing.T) {
 		"abandoned, HTTP":      {"http waits outside", "", false, []string{abandoned, limit, where, fmt.Sprintf(stops, len(looptest.CaseNames(true))-1)}},
 		"no model call":        {"no model call", "", false, []string{abandoned, "INV-11: run INV-01/two calls: the loop did not call Input.Model", "Call the model of the input."}},
 		"no request, accepted": {"no request:INV-11=it stops", "", false, []string{abandoned, "INV-11: run INV-01/two calls: the loop sent no request with the given client", "--- FAIL: TestCheckProcess/INV-23/panic"}},
+		"explored mutex":       {"explore:mutex", "", false, []string{"INV-26: the run does not end: it waits for a locked mutex", "use a channel with a capacity of 1", "looptest_test.exploredLoop.", "the run up to this:\n        request 1: 1 messages"}},
+		"explored once":        {"explore:once", "", false, []string{"INV-26: the run does not end: it waits for a locked mutex"}},
+		"explored, abandoned":  {"explore:waits outside", " -test.timeout=6s", false, []string{"INV-26: the run does not end in one minute of real time", where}},
+		"explored in part":     {"explore:in part", "", true, []string{"not all orders and faults were explored: the number of runs reached the highest one, 5"}},
+		"random error":         {"explore:random error", "", false, []string{"the loop is not deterministic: the same choices gave two runs: ["}},
 		"no reason":            {":INV-05", "", false, []string{`exception "INV-05": want an invariant and a reason`}},
 		"unknown invariant":    {":INV-99=x", "", false, []string{`exception "INV-99=x": want an invariant and a reason`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^TestCheckProcess$"+c.run) //nolint:gosec // this test
+			run, flags, _ := strings.Cut(c.run, " ")
+			args := append([]string{"-test.v", "-test.run=^TestCheckProcess$" + run}, strings.Fields(flags)...)
+			cmd := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // this test
 			cmd.Env = append(os.Environ(), "LOOPTEST_CHECK="+c.mode)
 			out, err := cmd.CombinedOutput()
 			if (err == nil) != c.passes {

@@ -29,9 +29,16 @@ type realTime struct {
 const maxRealTime = time.Minute
 
 // overLimit describes a run that is abandoned.
-const overLimit = "the run does not end in one minute of real time, or in half of the time that the -timeout of go test leaves; " +
-	"it works or polls without end, or waits for something that is not part of the run: a locked mutex, a network, a file, " +
-	"a process, or a channel or goroutine that is older than the run. looptest cannot end these goroutines, which continue until the process ends"
+func overLimit(locked bool) string {
+	const continues = "looptest cannot end these goroutines, which continue until the process ends"
+	if locked {
+		return "the run does not end: it waits for a locked mutex, and virtual time stops while a goroutine does. " +
+			"Around calls of models and tools, use a channel with a capacity of 1 in place of sync.Mutex or sync.Once. " + continues
+	}
+	return "the run does not end in one minute of real time, or in half of the time that the -timeout of go test leaves; " +
+		"it works or polls without end, or waits for something that is not part of the run: a locked mutex, a network, a file, " +
+		"a process, or a channel or goroutine that is older than the run. " + continues
+}
 
 // newRealTime starts the limit of a suite. There is none with -timeout 0, the setting for a debugger.
 func newRealTime(t *testing.T) *realTime {
