@@ -375,6 +375,8 @@ func (n *npm) init(t *testing.T) {
 	if printed := n.must(t, dir, "npx", "vitest", "run", "looptape-tests"); !strings.Contains(printed, "Tests  2 passed") {
 		t.Errorf("the tests printed %s", printed)
 	}
+	n.must(t, dir, "npx", "tsc", "--noEmit", "--allowJs", "--checkJs", "--strict", "--module", "nodenext", "--target", "es2022", "--types", "node",
+		filepath.Join("looptape-tests", "looptape.test.mjs"))
 }
 
 // missing runs the command without the package for the platform, and on a platform that has none.

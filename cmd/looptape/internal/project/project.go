@@ -45,7 +45,7 @@ type language struct {
 func languages() []language {
 	return []language{
 		{"go", "Go", "go.mod", "looptape_test.go", "go get github.com/looptape/looptape@RELEASE", "go test ./" + testFolder},
-		{"javascript", "JavaScript", "package.json", "looptape.test.js", "", ""}, // see packageManager
+		{"javascript", "JavaScript", "package.json", "looptape.test.mjs", "", ""}, // see packageManager
 		{"python", "Python", "pyproject.toml", "test_looptape.py", "python -m pip install looptape pytest", "python -m pytest " + testFolder},
 	}
 }
@@ -332,10 +332,29 @@ func (p *plan) next() {
 		p.w.Printf("  %s\n  %s\n", l.install, l.run)
 	}
 	p.w.Printf("  looptape run %s/weather.txtar\n  looptape eval gate %s/eval.yaml\n", testFolder, testFolder)
+	if name := p.includes(); name != "" {
+		p.w.Printf("If include in %s selects the tests, add %s/*.test.mjs to it.\n", name, testFolder)
+	}
 	if p.release() == "" && !p.files[len(p.files)-1].exists {
 		p.w.Printf("This build of looptape has no release version: set RELEASE in %s.\n", workflowFile)
 	}
 	if _, err := p.root.Stat(".git"); err != nil {
 		p.w.Printf("GitHub reads workflows in the top folder of a repository only: if this is another folder, move %s there and set working-directory in it.\n", workflowFile)
 	}
+}
+
+// includes returns the name of a configuration of vitest that may not include the test.
+func (p *plan) includes() string {
+	if !slices.ContainsFunc(p.languages, func(l language) bool { return l.name == "javascript" }) {
+		return ""
+	}
+	for _, pattern := range []string{"vitest.config.*", "vite.config.*"} { // in the order in which vitest reads them
+		names, _ := fs.Glob(p.root.FS(), pattern) // an error is one in the pattern
+		for _, name := range names {
+			if text, err := fs.ReadFile(p.root.FS(), name); err == nil && bytes.Contains(text, []byte("include")) {
+				return name
+			}
+		}
+	}
+	return ""
 }

@@ -57,3 +57,27 @@ func TestInitVersion(t *testing.T) {
 		}
 	}
 }
+
+// A project whose configuration of vitest selects the tests gets a note.
+func TestInitVitestInclude(t *testing.T) {
+	const include = "export default { test: { include: ['src/**/*.test.ts'] } };"
+	for _, c := range []struct{ name, text, language, want string }{
+		{"vitest.config.ts", include, "javascript", "If include in vitest.config.ts selects the tests, add looptape-tests/*.test.mjs to it.\n"},
+		{"vite.config.mjs", include, "javascript", "If include in vite.config.mjs selects"},
+		{"vitest.config.ts", "export default {};", "javascript", ""},
+		{"vitest.config.ts", include, "go", ""},
+		{"other.config.ts", include, "javascript", ""},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, c.name), []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w, out, messages := clitest.Terminal(nil)
+		if got := cli.Execute(project.New(w), []string{"--dir", dir, "--language", c.language, "--yes"}, w); got != cli.OK {
+			t.Fatalf("exit status %d: %s", got, messages)
+		}
+		if !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "If include in") != (c.want != "") {
+			t.Errorf("%+v: want %q:\n%s", c, c.want, out)
+		}
+	}
+}

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { replay, serve } from "looptape";
 import { expect, test } from "vitest";
 
-const file = (name) => fileURLToPath(new URL(name, import.meta.url));
+const file = (/** @type {string} */ name) => fileURLToPath(new URL(name, import.meta.url));
 const prompt = "How warm is it in Paris?";
 const answer = "It is 22 degrees in Paris.";
 
@@ -28,10 +28,15 @@ test("cassette", async () => {
   }
 });
 
-// An example with Chat Completions. Call your own agent in its place, with the base URL.
+/**
+ * An example with Chat Completions. Call your own agent in its place, with the base URL.
+ * @param {string} baseURL
+ * @param {string} prompt
+ */
 async function agent(baseURL, prompt) {
   const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
   const tools = [{ type: "function", function: { name: "weather", parameters } }];
+  /** @type {object[]} */
   const messages = [{ role: "user", content: prompt }];
   for (;;) {
     const response = await fetch(`${baseURL}/chat/completions`, {
@@ -40,7 +45,8 @@ async function agent(baseURL, prompt) {
       body: JSON.stringify({ model: "gpt-5", tools, messages }),
     });
     if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
-    const { message } = (await response.json()).choices[0];
+    const { choices } = /** @type {any} */ (await response.json());
+    const { message } = choices[0];
     if (!message.tool_calls?.length) return message.content;
     messages.push(message);
     for (const call of message.tool_calls) {
