@@ -346,17 +346,28 @@ func TestAL102RunID(t *testing.T) {
 	}
 }
 
-// AL-100: each run of an agent has its own counts.
+// AL-100: each run of an agent has its own counts, also after a run that failed.
 func TestAL100Runs(t *testing.T) {
-	w := newWorld(t, calls("1", "a"), says("x"), calls("2", "a"), says("y")).agent(agentloop.Config{})
-	w.run("one")
-	w.run("two")
+	last := says("x")
+	last.Usage = fakeUsage(5)
+	w := newWorld(t, calls("1", "slow"), last, calls("2", "slow"), fake.Response{Error: &fake.Failure{Status: 400, Message: "bad"}}, calls("3", "slow"), last).agent(agentloop.Config{})
+	for _, input := range []string{"one", "two", "three"} {
+		w.run(input)
+	}
 	var got []string
 	for _, r := range w.Reports() {
-		got = append(got, fmt.Sprint(r.ID, " ", r.StepCount, " ", r.Steps[0].Index, " ", r.Steps[0].Type, " ", r.ToolCallCount))
+		line := fmt.Sprint(r.ID, " ", r.UserMessage.Text, " ", r.Reason, " ", r.Error != "", " ", r.StepCount, " ", r.ToolCallCount, " ", r.TotalToolTimeMs, " ", r.TotalUsage.InputTokens)
+		for _, s := range r.Steps {
+			line += fmt.Sprint(", ", s.Index, " ", s.Type, " ", len(s.ToolCalls))
+		}
+		got = append(got, line)
 	}
-	same(t, "reports", []string{"agentloop/1 1 0 initial 1", "agentloop/2 1 0 initial 1"}, got)
-	same(t, "runs of the trace", []string{"agentloop/1", "agentloop/2"}, []string{w.trace[0].Run, w.trace[len(w.trace)-1].Run})
+	same(t, "reports", []string{
+		"agentloop/1 one done false 1 1 30 5, 0 initial 1, 1 tool_followup 0",
+		"agentloop/2 two error true 1 1 30 0, 0 initial 1",
+		"agentloop/3 three done false 1 1 30 5, 0 initial 1, 1 tool_followup 0",
+	}, got)
+	same(t, "runs of the trace", []string{"agentloop/1", "agentloop/3"}, []string{w.trace[0].Run, w.trace[len(w.trace)-1].Run})
 }
 
 // AL-58, AL-59, AL-99: a guardrail triggers before the first step.
