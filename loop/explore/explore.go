@@ -380,6 +380,7 @@ func (e *search) merge(parts []*part) *Result {
 
 // join adds the traces and failures of q. The earlier run of a failure remains.
 func (p *part) join(q *part) {
+	p.unstable = cmp.Or(p.unstable, q.unstable)
 	for d, plain := range q.traces {
 		p.traces[d] = p.traces[d] || plain
 	}

@@ -51,7 +51,11 @@ func Random(start func() Program, o RandomOptions) *Result {
 			pick := p.begin(rand.New(rand.NewPCG(o.Seed, uint64(n))), o.Faults) //nolint:gosec // not for security
 			c := &Choices{bounds: o.Bounds, pick: pick}
 			q.runs = n - 1
-			q.add(program.Run(c), c)
+			o := program.Run(c)
+			q.add(o, c)
+			if n-first < twiceRandom && q.unstable == "" {
+				q.unstable = again(program, c, o.Digest)
+			}
 		}
 	})
 	for _, q := range parts[1:] {
@@ -66,6 +70,9 @@ func Random(start func() Program, o RandomOptions) *Result {
 	}
 	return r
 }
+
+// twiceRandom is the number of first runs of [Random] that are made again, about that of [Exhaust].
+const twiceRandom = 8 * twice
 
 // Guarantee is what PCT guarantees for a bug of a depth.
 type Guarantee struct {
