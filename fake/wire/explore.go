@@ -1,14 +1,12 @@
 package wire
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"hash/fnv"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/looptape/looptape/fake"
@@ -42,8 +40,6 @@ type rendered struct {
 	known   map[optionsKey]*options
 	parsed  map[[sha256.Size]byte]*parsed
 	answers map[answerKey]*answer
-	session string // of the first request
-	first   string // text of its first message
 }
 
 // NewWorld returns the world of cfg.Script, which must not change while it is used. Model, Quirks, Wait, Delays and
@@ -81,7 +77,7 @@ func (w *World) Begin() *Server {
 	m := w.model
 	cfg.Model = &fake.Model{Responses: m.Responses, Sessions: m.Sessions, Default: m.Default, IsolateConversations: true, DiscardRequests: true}
 	s := New(cfg)
-	s.explored = &exploredRun{world: w, last: map[reply.Place]*option{}}
+	s.explored = &exploredRun{world: w, last: map[reply.Place]*option{}, names: names{awaited: map[string]*awaited{}, pending: map[*fake.Pending]*awaited{}, texts: map[string]string{}}}
 	s.explored.free, s.explored.end = context.WithCancel(context.Background())
 	s.strict.EditScript = func(p *reply.Response) {
 		o := s.explored.lastAt(p)
@@ -341,52 +337,3 @@ func (a *answer) hash() uint64 {
 	_, _ = h.Write(a.body)
 	return h.Sum64()
 }
-
-// place names the request that gets a response. It has the session and the first message if they are not those of
-// the first request.
-func (w *World) place(session string, p *reply.Response) string {
-	text := firstText(p.Request.Messages)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.session == "" {
-		w.session, w.first = session, text
-	}
-	var b strings.Builder
-	if session != w.session {
-		b.WriteString(session + " ")
-	}
-	b.WriteString(strconv.Itoa(p.Key.Response + 1))
-	if p.Key.Attempt > 1 {
-		fmt.Fprintf(&b, ", attempt %d", p.Key.Attempt)
-	}
-	if text != w.first {
-		fmt.Fprintf(&b, " of %q", strings.ReplaceAll(shortened(text), ": ", ":"))
-	}
-	return b.String()
-}
-
-// firstText returns the text of the first message of the user.
-func firstText(messages []llm.Message) string {
-	for _, m := range messages {
-		if m.Role == llm.RoleUser {
-			return m.Text()
-		}
-	}
-	return ""
-}
-
-// shortened returns the first characters of a text.
-func shortened(s string) string {
-	const limit = 40
-	n := 0
-	for i := range s {
-		if n == limit {
-			return s[:i] + "…"
-		}
-		n++
-	}
-	return s
-}
-
-// sessionName returns the session of a response, which has a name even if the script has none.
-func sessionName(p *reply.Response) string { return cmp.Or(p.Key.Session, "main") }

@@ -27,11 +27,18 @@ type exploredRun struct {
 	end   context.CancelFunc
 
 	mu        sync.Mutex
-	arrived   []string // requests since the last call of Arrived
+	names     names
+	arrived   []arrival // since the last call of Arrived
 	requests  []*llm.Request
 	delivered []delivery
 	last      map[reply.Place]*option // the last one of each response, with attempt 0
 	effect    effect                  // the strongest one of the run
+}
+
+// arrival is a request that has come.
+type arrival struct {
+	*awaited
+	request *llm.Request
 }
 
 // delivery is a response that was sent.
@@ -147,16 +154,15 @@ func (x *exchange) beyond() *fake.Response {
 func (x *exchange) explore(ctx context.Context, p *reply.Response) {
 	r := x.server.explored
 	o := r.world.options(p)
-	name := r.world.place(sessionName(p), p)
-	r.arrive(name, p.Request)
-	i, late, err := r.world.Await(ctx, "model call", name, o.names)
+	request, key := r.arrive(p, x.body)
+	i, late, err := r.world.Await(ctx, "model call", key, o.names)
 	if err != nil {
 		x.send(ctx, &exploredAnswer{err: err})
 		return
 	}
 	a := r.world.answer(o.list[i], p)
 	out := &exploredAnswer{answer: a, late: late, hang: r.hang}
-	r.deliver(p.Key.Place, name, o.list[i], a)
+	name := r.deliver(request, o.list[i], a)
 	out.sent = func() {
 		var counted *repeats // nil if the client may retry
 		if i == 0 && p.Script.Error == nil {
@@ -175,20 +181,26 @@ func (x *exchange) explore(ctx context.Context, p *reply.Response) {
 	x.send(ctx, out)
 }
 
-func (r *exploredRun) arrive(name string, req *llm.Request) {
+func (r *exploredRun) arrive(p *reply.Response, body []byte) (x *awaited, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.arrived = append(r.arrived, fmt.Sprintf("request for model call %s: %s", name, describeMessages(req.Messages)))
-	r.requests = append(r.requests, req)
+	x, key = r.names.add(p, body)
+	r.arrived = append(r.arrived, arrival{x, p.Request})
+	r.requests = append(r.requests, p.Request)
+	return x, key
 }
 
-func (r *exploredRun) deliver(at reply.Place, name string, o *option, a *answer) {
+// deliver adds a response, and returns the name of its request.
+func (r *exploredRun) deliver(x *awaited, o *option, a *answer) (name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.names.set() // the run may be over
+	at := x.place
 	at.Attempt = 0
 	r.last[at] = o
 	r.effect = max(r.effect, o.effect)
-	r.delivered = append(r.delivered, delivery{name, o.name, o.effect, a.response})
+	r.delivered = append(r.delivered, delivery{x.name, o.name, o.effect, a.response})
+	return x.name
 }
 
 // describeMessages describes the messages of a request: their number, and what follows the last one of the assistant.
@@ -289,11 +301,14 @@ func (r *exploredRun) hang(ctx context.Context) {
 func (s *Server) Release() { s.explored.end() }
 
 // Arrived describes the requests since the last call, sorted.
-func (s *Server) Arrived() []string {
+func (s *Server) Arrived() (list []string) {
 	r := s.explored
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := r.arrived
+	r.names.set()
+	for _, a := range r.arrived {
+		list = append(list, fmt.Sprintf("request for model call %s: %s", a.name, describeMessages(a.request.Messages)))
+	}
 	r.arrived = nil
 	slices.Sort(list)
 	return list

@@ -204,6 +204,23 @@ func TestUnstable(t *testing.T) {
 	}
 }
 
+// TestRandomUnstable reports a program that is not a function of its choices in runs with a fault.
+func TestRandomUnstable(t *testing.T) {
+	var runs atomic.Uint64
+	r := explore.Random(func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+			n := runs.Add(1)
+			if c.Fault("call", "", []string{"", "fails"}) == 0 {
+				n = 0
+			}
+			return explore.Outcome{Digest: n}
+		})
+	}, explore.RandomOptions{Bounds: explore.Bounds{Faults: 1, Runs: 40}})
+	if want := []string{"the same choices gave two runs: [call: fails]"}; !slices.Equal(r.Unstable, want) {
+		t.Errorf("unstable: %q, want %q", r.Unstable, want)
+	}
+}
+
 // TestRandom: run n of a seed is the same whatever the number of runs is, and alone.
 func TestRandom(t *testing.T) {
 	bad := func(order []string, _ map[string]string) bool { return strings.Join(order, "") == "dcab" }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/explore"
@@ -67,6 +68,14 @@ func (s *exploredServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r.limit(int(s.count.Add(1))-1, maxModelCalls, "model")
 	return s.transport.RoundTrip(req)
+}
+
+// pending returns the answers that the loop waits for.
+func (s *exploredServer) pending(w *fake.World) []*fake.Pending {
+	if s == nil {
+		return w.Pending()
+	}
+	return s.server.Pending()
 }
 
 // arrived logs the requests that have come.

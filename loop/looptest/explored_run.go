@@ -209,7 +209,7 @@ func (r *exploredRun) drive(ended, changed <-chan struct{}) {
 			return
 		default:
 		}
-		pending := r.world.Pending()
+		pending := r.http.pending(r.world)
 		if len(pending) > 0 {
 			r.next(pending)
 			drain(changed)

@@ -120,6 +120,9 @@ func (a *agent) status() int {
 	if a.has("loop") {
 		run = a.loop
 	}
+	if a.has("pair") {
+		run = a.pair
+	}
 	if err := run("go"); err != nil && !a.has("careless") {
 		fmt.Fprintln(os.Stderr, "agent:", err)
 		return 3
@@ -139,6 +142,29 @@ func (a *agent) loop(prompt string) error {
 		return err
 	}
 	_, err = l.Run(cmp.Or(a.ctx, context.Background()), loop.Prompt(prompt))
+	return err
+}
+
+// pair has two concurrent conversations, and then one that is wrong if the response to the second one came first.
+func (a *agent) pair(string) error {
+	var mu sync.Mutex
+	var came []string
+	var both sync.WaitGroup
+	for _, prompt := range []string{"A", "B"} {
+		both.Go(func() {
+			if _, err := a.ask("some-model", []message{{Role: "user", Content: prompt}}); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				came = append(came, prompt)
+			}
+		})
+	}
+	both.Wait()
+	last := []message{{Role: "user", Content: "both"}}
+	if slices.Equal(came, []string{"B", "A"}) && a.has("faulty") {
+		last = append(last, message{Role: "tool", CallID: "unknown", Content: "rain"})
+	}
+	_, err := a.ask("some-model", last)
 	return err
 }
 
@@ -426,6 +452,26 @@ func TestParallel(t *testing.T) {
 	r := explored(t, config(s, "keep sub"), explore.Bounds{})
 	if got := failures(r); len(got) > 0 || !r.Complete || r.Orders != 2 {
 		t.Errorf("%q: %s; want the 2 orders of the sub-agents", got, r.Summary())
+	}
+}
+
+// TestPair: an error that only one order of two responses shows is found, and each run with this order shows it. The
+// responses of the other conversations do not come before the program has taken this one.
+func TestPair(t *testing.T) {
+	s := &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "yes"}}}}, Input: []llm.Message{llm.User("go")}}
+	sets := map[string]bool{}
+	for range 3 {
+		r := explored(t, config(s, "keep pair faulty"), explore.Bounds{})
+		if got := failures(r); !slices.Equal(got, []string{`INV-01 [next answer 2: 1 of "B"] 3/3`}) || r.Orders != 2 {
+			t.Errorf("%q: %s", got, r.Summary())
+		}
+		r = explored(t, config(s, "keep pair"), explore.Bounds{})
+		if sets[r.Hash] = true; len(failures(r)) > 0 || r.Orders != 2 {
+			t.Errorf("%q: %s", failures(r), r.Summary())
+		}
+	}
+	if len(sets) != 1 {
+		t.Errorf("three explorations of one program found the sets %v", sets)
 	}
 }
 

@@ -106,7 +106,7 @@ func (r *run) leave() { r.open.Done() }
 // drive delivers responses in a chosen order until the program has ended the run.
 func (r *run) drive(ended <-chan struct{}) {
 	for !r.wait(ended) {
-		pending := r.world.Pending()
+		pending := r.server.Pending()
 		r.text = append(r.text, r.server.Arrived()...)
 		if r.interrupt(before(pending[0]), pending[0].Name, pending, ended) {
 			return
@@ -120,8 +120,9 @@ func (r *run) drive(ended <-chan struct{}) {
 			i = r.c.Order("next answer", strconv.Itoa(len(pending)), names)
 		}
 		p := pending[i]
-		r.deliver(p)
-		if !r.first && r.interrupt("after the answer", p.Name, slices.Delete(pending, i, i+1), ended) {
+		pending = slices.Delete(pending, i, i+1)
+		r.deliver(p, pending)
+		if !r.first && r.interrupt("after the answer", p.Name, pending, ended) {
 			return
 		}
 	}
@@ -169,7 +170,8 @@ func (r *run) interrupt(at, name string, pending []*fake.Pending, ended <-chan s
 	return true
 }
 
-func (r *run) deliver(p *fake.Pending) {
+// deliver delivers a response. The others are open.
+func (r *run) deliver(p *fake.Pending, others []*fake.Pending) {
 	fault := 0
 	if !p.Ended { // the client has not disconnected
 		fault = r.c.Fault(p.At, p.Name, p.Faults)
@@ -187,16 +189,16 @@ func (r *run) deliver(p *fake.Pending) {
 		r.sent = len(r.server.Sent())
 		r.secondOf[p.Name] = r.sent
 	}
-	r.world.Deliver(p, fault, false)
-	r.key, r.base = p.At+" "+p.Name+": "+p.Faults[fault], r.requests()
-	for _, q := range r.world.Pending() {
+	r.key, r.base = p.At+" "+p.Name+": "+p.Faults[fault], requests(others)
+	for _, q := range others {
 		r.key += "\n" + q.Name
 	}
+	r.world.Deliver(p, fault, false)
 }
 
 // requests returns the number of open requests without a first part of their response.
-func (r *run) requests() (n int) {
-	for _, p := range r.world.Pending() {
+func requests(pending []*fake.Pending) (n int) {
+	for _, p := range pending {
 		if p.At == modelCall {
 			n++
 		}
@@ -215,16 +217,17 @@ func (r *run) wait(ended <-chan struct{}) (over bool) {
 			return true
 		default:
 		}
-		n := len(r.world.Pending())
+		pending := r.world.Pending()
+		n := len(pending)
 		if n > before && before > 0 {
 			r.observe(r.clock.Now().Sub(last))
 		}
 		before, last = n, r.clock.Now()
-		arrived := r.requests() - r.base
+		arrived := requests(pending) - r.base
 		if n > 1 {
 			r.parallel.Store(true)
 		}
-		if n > 0 && r.enough(arrived) {
+		if n > 0 && r.enough(arrived, n-requests(pending), n) {
 			r.learn(arrived)
 			return false
 		}
@@ -241,7 +244,7 @@ func (r *run) settle() time.Duration {
 	r.Explorer.mu.Lock()
 	defer r.Explorer.mu.Unlock()
 	d := max(r.Settle, factor*r.gap)
-	if _, known := r.learned[r.key]; known || r.probing.Load() { // a request that came before is missing, or others learn from this run
+	if r.learned[r.key] > 0 || r.probing.Load() { // a request that came before is missing, or others learn from this run
 		d *= factor
 	}
 	return d
@@ -274,13 +277,13 @@ func (r *run) awaitChange(ended <-chan struct{}, limited bool, settle time.Durat
 	return false
 }
 
-// enough reports whether no other request is expected.
-func (r *run) enough(arrived int) bool {
-	second := len(r.world.Pending()) - r.requests()
+// enough reports whether no other request is expected, and the program has taken the response before: only a request that
+// follows shows that it has. second is the number of second parts of all open answers.
+func (r *run) enough(arrived, second, all int) bool {
 	switch {
 	case second < r.parts:
 		return false
-	case !r.parallel.Load() && !r.probing.Load(), r.first:
+	case !r.parallel.Load() && !r.probing.Load(), r.first && all == 1:
 		return true
 	}
 	if r.key != start { // a complete response leads to at most one request for each of its calls, or to one
@@ -291,7 +294,7 @@ func (r *run) enough(arrived int) bool {
 	r.Explorer.mu.Lock()
 	defer r.Explorer.mu.Unlock()
 	known, is := r.learned[r.key]
-	return is && arrived >= known
+	return is && arrived >= max(1, known)
 }
 
 func (r *run) learn(arrived int) {
