@@ -8,7 +8,7 @@ Server, whose ``env`` has the environment variables that the official SDKs read:
         run_agent(base_url=fake.base_urls["openai"])
 
 ``close``, which ``with`` calls, raises LooptapeError with the report if a request was wrong or a
-response was not used. ``check`` and ``assert_check`` check recorded runs. The fixtures
+response was not used. A server that is not closed makes the process fail in this case. ``check`` and ``assert_check`` check recorded runs. The fixtures
 ``looptape_serve`` and ``looptape_replay`` do the same in pytest.
 
 Each keyword argument is the flag of the command with the same name.
@@ -16,15 +16,19 @@ Each keyword argument is the flag of the command with the same name.
 
 from __future__ import annotations
 
+import atexit
+import itertools
 import json
 import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
+import warnings
 import weakref
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Type, Union
 
 __all__ = ["LooptapeError", "Server", "assert_check", "binary", "check", "record", "replay", "serve"]
 
@@ -54,14 +58,22 @@ class LooptapeError(Exception):
         if hasattr(error, "add_note"):
             error.add_note(str(self))
             return
-        while error.__cause__ or not error.__suppress_context__ and error.__context__:  # before Python 3.11
-            error = error.__cause__ or error.__context__  # type: ignore[assignment]
-        self.__context__ = self.__traceback__ = None  # no cycle, and no lines of this module
+        seen: Set[int] = set()
+        while True:  # before Python 3.11
+            seen.add(id(error))
+            following = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+            if following is None or id(following) in seen:
+                break
+            error = following
+        self.__context__ = self.__traceback__ = error.__cause__ = None  # no cycle, and no lines of this module
         error.__context__, error.__suppress_context__ = self, False
 
 
 class Server:
     """A running ``looptape serve``, ``replay`` or ``record``. It ends with this process at the latest.
+
+    If it is not closed by then, its result is on standard error, and the exit status is not 0, if ``close``
+    would raise. There is a ResourceWarning, too.
 
     ``url`` is its address, ``base_urls`` has the base URL for each provider, and ``env`` the environment
     variables for a program that uses it. ``report`` is the report of the command after ``close``. A
@@ -69,6 +81,7 @@ class Server:
     """
 
     _limit = 30.0  # seconds that the command has to print its address, and to end
+    _closed = True  # until it is started
 
     def __init__(self, arguments: Sequence[str]) -> None:
         command = [binary(), *arguments, "--format", "json", "--until-eof"]
@@ -76,7 +89,8 @@ class Server:
         self._arguments = list(arguments)
         self._owner = os.getpid()
         self._closing = threading.Lock()
-        self._closed = False
+        self._number = next(_numbers)
+        self._test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
         self._stderr = tempfile.TemporaryFile()  # not a pipe, which could fill up
         # Ctrl-C must not end the server before the test.
         group: Dict[str, Any] = {"start_new_session": True}
@@ -112,6 +126,15 @@ class Server:
             raise
         finally:
             limit.cancel()
+        self._closed = False
+
+    def __del__(self) -> None:
+        if not self._closed and self._owner == os.getpid() and self not in _lost:
+            _lost.append(self)  # the server exists again, until _close
+            warnings.warn(f"{self._unclosed()}: {_command(self._arguments)}", ResourceWarning, source=self)
+
+    def _unclosed(self) -> str:
+        return f"{self._test or 'this process'} did not close a server: use with, or call close"
 
     def close(self) -> Optional[Dict[str, Any]]:
         """Stop the server and return its report. Closing it again has no effect.
@@ -154,9 +177,71 @@ class Server:
         try:
             self.close()
         except LooptapeError as failed:
-            if error is None:
-                raise
-            failed.add_to(error)
+            if _KEPT.isdisjoint(f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__):
+                raise failed from error
+            failed.add_to(error)  # type: ignore[arg-type]
+
+
+# The exceptions that a report does not replace: they end the process, or skip the test.
+_KEPT = {"builtins.KeyboardInterrupt", "_pytest.outcomes.OutcomeException", "_pytest.outcomes.Exit", "unittest.case.SkipTest"}
+
+_numbers = itertools.count()  # of servers
+_lost: List[Server] = []  # not closed, and without another reference
+
+
+def _unclosed(first: int) -> List[Server]:
+    """Return the servers that are not closed, in the order of their start, from a number on."""
+    for server in sorted(_running, key=lambda server: server._number):
+        if server._number >= first:
+            try:
+                server.__del__()
+            except ResourceWarning as warning:  # an error by -W
+                print(f"ResourceWarning: {warning}", file=sys.stderr)
+    return sorted((server for server in _lost if server._number >= first), key=lambda server: server._number)
+
+
+def _close(servers: Iterable[Server]) -> Optional[LooptapeError]:
+    """Close servers and return what failed."""
+    failed = []
+    for server in servers:
+        try:
+            server.close()
+        except LooptapeError as error:
+            if server in _lost:
+                error = LooptapeError(f"{server._unclosed()}\n\n{error}", error.status, error.report)
+            failed.append(error)
+        if server in _lost:
+            _lost.remove(server)
+    if len(failed) > 1:
+        return LooptapeError("\n\n".join(map(str, failed)))
+    return failed[0] if failed else None
+
+
+class _FailingStream:
+    """Standard error whose last flush fails, which sets the exit status of Python to 120.
+
+    In contrast to os._exit, all other exit handlers run, and open files are written.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def flush(self) -> None:
+        self._stream.flush()
+        if sys.is_finalizing():
+            raise OSError("a server of looptape was not closed")
+
+
+@atexit.register
+def _exit() -> None:
+    error = _close(_unclosed(0))
+    if error:
+        print(f"looptape: {error}", file=sys.stderr, flush=True)
+        if not hasattr(sys, "last_type"):  # no other exception ended the process
+            sys.stderr = _FailingStream(sys.stderr)  # type: ignore[assignment]
 
 
 # A forked process must not keep the pipe whose end stops a server, also not if the server is just starting or ending.
@@ -165,7 +250,7 @@ _forking = threading.Lock()
 
 
 def _forked() -> None:
-    for server in list(_running):
+    for server in [*_running, *_lost]:
         if server._process.stdin:
             server._process.stdin.close()
     _forking.release()
@@ -272,6 +357,7 @@ def assert_check(paths: Union[_Path, Iterable[_Path]], *, strict: bool = False, 
     ``paths`` are files and folders. Raises LooptapeError with the report if the exit status of
     ``looptape check`` is not 0: a run violates an invariant, or a file cannot be read.
     """
+    paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     arguments = _checking(paths, strict, allow_empty)
     done = _run(arguments)
     if done.returncode != 0:
@@ -297,9 +383,38 @@ def _not_started(command: Sequence[str], error: OSError) -> LooptapeError:
     return LooptapeError(f"{command[0]}: {error.strerror}: is it the command for this platform?")
 
 
+def _command(arguments: Sequence[str]) -> str:
+    return " ".join(map(shlex.quote, ["looptape", *arguments]))
+
+
 def _failed(arguments: Sequence[str], status: int, text: str, report: Optional[Dict[str, Any]]) -> LooptapeError:
-    command = " ".join(map(shlex.quote, ["looptape", *arguments]))
-    return LooptapeError(f"{command}: exit status {status}\n\n{text.strip()}", status, report)
+    ended = f"exit status {status}" if status >= 0 else f"ended by signal {-status}"
+    return LooptapeError("\n\n".join([f"{_command(arguments)}: {ended}", text.strip(), *_hints(arguments, text, report)]), status, report)
+
+
+def _hints(arguments: Sequence[str], text: str, report: Optional[Dict[str, Any]]) -> Iterator[str]:
+    """Yield causes of a failure that only this process can find."""
+    files = [path for path in arguments[1:] if not path.startswith("--")]
+    if any(not os.path.isabs(path) and not os.path.exists(path) for path in files):
+        yield f"The current folder is {os.getcwd()}"
+    if arguments[0] == "serve" and _is_recording(files[0]):
+        yield f"{files[0]} is a recording: serve it with replay, or with the fixture looptape_replay"
+    if arguments[0] != "check" and report and not report.get("requests") and ("No request came" in text or "not used" in text):
+        import urllib.request  # slow
+
+        if urllib.request.getproxies().keys() & {"http", "all"} and not urllib.request.proxy_bypass("127.0.0.1"):
+            yield (
+                "The environment has a proxy (http_proxy or all_proxy), and NO_PROXY does not exclude 127.0.0.1: "
+                "a client that uses the proxy does not reach the server. Set the variables of env, or NO_PROXY=127.0.0.1,localhost."
+            )
+
+
+def _is_recording(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(17) == b"looptape-cassette"
+    except OSError:
+        return False
 
 
 def _path(path: _Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Generator, List, Optional
 
 import pytest
@@ -11,13 +12,15 @@ import looptape
 __tracebackhide__ = True
 
 _servers = pytest.StashKey[List[looptape.Server]]()
+_first = pytest.StashKey[int]()  # number of servers that the session can start
 
 
 @pytest.fixture
 def looptape_serve(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Generator[Callable[..., looptape.Server], None, None]:
     """Serve scenarios in a test: ``fake = looptape_serve("weather.yaml")``.
 
-    It takes the arguments of looptape.serve. The environment of the test has the variables of ``fake.env``,
+    It takes the arguments of looptape.serve. A file that is not in the current folder is searched in that of
+    the test. The environment of the test has the variables of ``fake.env``,
     unless ``setenv=False``. The server is closed at the end of the test, which fails with its report.
     """
     yield from _starter(looptape.serve, request, monkeypatch)
@@ -33,6 +36,8 @@ def _starter(start: Callable[..., looptape.Server], request: pytest.FixtureReque
     servers = request.node.stash.setdefault(_servers, [])
 
     def starter(*args: Any, setenv: bool = True, **options: Any) -> looptape.Server:
+        if args and not os.path.exists(args[0]) and (request.path.parent / args[0]).exists():
+            args = (request.path.parent / args[0], *args[1:])
         server = start(*args, **options)
         servers.append(server)
         for name, value in server.env.items() if setenv else ():
@@ -40,22 +45,9 @@ def _starter(start: Callable[..., looptape.Server], request: pytest.FixtureReque
         return server
 
     yield starter
-    error = _close(servers)  # of a test that is not a function
+    error = looptape._close(servers)  # of a test that is not a function
     if error:
         raise _failure(error)
-
-
-def _close(servers: List[looptape.Server]) -> Optional[looptape.LooptapeError]:
-    """Close servers and return what failed."""
-    failed = []
-    for server in servers:
-        try:
-            server.close()
-        except looptape.LooptapeError as error:
-            failed.append(error)
-    if len(failed) > 1:
-        return looptape.LooptapeError("\n\n".join(map(str, failed)))
-    return failed[0] if failed else None
 
 
 def _failure(error: looptape.LooptapeError) -> BaseException:
@@ -66,7 +58,29 @@ def _failure(error: looptape.LooptapeError) -> BaseException:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None]:
     """Close the servers of a test at its end, so that the test fails and not its teardown."""
     outcome = yield
-    error = _close(pyfuncitem.stash.get(_servers, []))
+    _fail(outcome, [*pyfuncitem.stash.get(_servers, []), *_lost(pyfuncitem)])
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Generator[None, Any, None]:
+    """Close the servers that a fixture or the session did not close."""
+    outcome = yield
+    _fail(outcome, _lost(item) if nextitem else looptape._unclosed(item.session.stash[_first]))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.stash[_first] = next(looptape._numbers)
+
+
+def _lost(item: pytest.Item) -> List[looptape.Server]:
+    """Return the servers that a test did not close, and to which it has no reference any more."""
+    return [server for server in looptape._lost if server._test == item.nodeid]
+
+
+def _fail(outcome: Any, servers: List[looptape.Server]) -> None:
+    """Close servers. If one failed, so does the outcome of a hook."""
+    error = looptape._close(servers)
     if error is None:
         return
     if outcome.excinfo:

@@ -1,6 +1,7 @@
 """Tests of the module without its fixtures."""
 
 import asyncio
+import gc
 import importlib.util
 import inspect
 import json
@@ -15,11 +16,13 @@ import sys
 import threading
 import time
 import traceback
+import unittest
 import urllib.error
 import urllib.parse
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -70,22 +73,44 @@ def test_broken_agent(weather, name):
     assert (str(again), again.status, again.report) == (str(error), 1, error.report)
 
 
-def test_error_of_body_is_kept(weather):
-    """The report is added to the exception of the body."""
-    with pytest.raises(urllib.error.HTTPError) as caught:
-        with serve(weather) as fake:
+@pytest.mark.parametrize("body", [OSError(), SystemExit(0), GeneratorExit(), asyncio.CancelledError()], ids=repr)
+def test_error_of_body_does_not_hide_the_report(weather, body):
+    with pytest.raises(LooptapeError, match="No request came") as caught:
+        with pytest.raises(type(body)), serve(weather):
+            raise body
+    assert caught.value.__cause__ is body
+    text = "".join(traceback.format_exception(LooptapeError, caught.value, None))
+    assert text.index(type(body).__name__) < text.index("No request came")
+
+
+class OwnSkip(unittest.SkipTest):
+    pass
+
+
+@pytest.mark.parametrize("body", [KeyboardInterrupt(), OwnSkip(), pytest.skip.Exception("later"), pytest.xfail.Exception("later"), pytest.exit.Exception("now")], ids=repr)
+def test_interrupts_and_skips_are_kept(weather, body):
+    with pytest.raises(type(body)) as caught:
+        with serve(weather):
+            raise body
+    assert caught.value is body
+    assert "No request came" in "".join(traceback.format_exception(type(body), body, None))
+
+
+def test_two_servers_with_one_broken_agent(weather):
+    with pytest.raises(LooptapeError, match="No request came") as caught:
+        with serve(weather), serve(weather) as fake:
             agents.run(fake.base_urls["openai"], omit=1)
-    text = "".join(traceback.format_exception(type(caught.value), caught.value, None))
-    assert text.count("INV-01     pairing") == 1
-    assert "HTTP Error 400" in text
+    assert "INV-01     pairing" in str(caught.value.__cause__)
+    assert isinstance(caught.value.__cause__.__cause__, urllib.error.HTTPError)
+
+
+class Old(ValueError):
+    add_note = property()  # as before Python 3.11: hasattr is false
 
 
 @pytest.mark.parametrize("cause", ["raise ValueError('body')", "raise ValueError('body') from None", "raise ValueError('body') from OSError('cause')"])
 def test_error_before_python_3_11(weather, cause):
     """Without notes, the report is the first exception of the chain."""
-    class Old(ValueError):
-        add_note = property()
-
     try:
         try:
             {}["key"]
@@ -101,6 +126,14 @@ def test_error_before_python_3_11(weather, cause):
     assert text.count("the report") == 1
     assert text.rstrip().endswith("body")
     assert text.index("the report") < text.index("body")
+
+
+@pytest.mark.parametrize("cycle", ["a.__cause__ = a", "a.__context__ = a", "a.__cause__, b.__cause__ = b, a", "a.__cause__, b.__context__ = b, a"])
+def test_error_with_a_cycle_before_python_3_11(cycle):
+    a, b = Old("a"), Old("b")
+    exec(cycle, {"a": a, "b": b})
+    LooptapeError("the report").add_to(a)
+    assert "".join(traceback.format_exception(Old, a, None)).count("the report") == 1
 
 
 def test_scenario_with_error(weather):
@@ -149,7 +182,7 @@ def test_flags_of_the_command(start, others):
     assert arguments == flags - others
 
 
-def test_record_and_replay(weather, tmp_path):
+def test_record_and_replay(weather, tmp_path, monkeypatch):
     tape = tmp_path / "Aufnahme 1.tape"
     with serve(weather) as fake:
         with record(tape, upstream={"openai": fake.base_urls["openai"]}) as proxy:
@@ -161,12 +194,13 @@ def test_record_and_replay(weather, tmp_path):
         assert agents.run(recorded.base_urls["openai"]) == "It rains in both."
     assert recorded.report["ok"]
     assert used.exists()
-    with pytest.raises(urllib.error.HTTPError) as caught:
+    with pytest.raises(LooptapeError) as caught:
         with replay(tape) as recorded:
             agents.run(recorded.base_urls["openai"], prompt="Does it rain?")
-    notes = caught.value.__notes__[0] if sys.version_info >= (3, 11) else str(caught.value.__context__)
-    assert 'recorded "How is the weather in Bern and in Rome?"' in notes
-    assert 'now      "Does it rain?"' in notes
+    assert 'recorded "How is the weather in Bern and in Rome?"' in str(caught.value)
+    assert 'now      "Does it rain?"' in str(caught.value)
+    with pytest.raises(LooptapeError, match="is a recording: serve it with replay, or with the fixture looptape_replay"):
+        serve(tape)
     with pytest.raises(LooptapeError, match="not used"):
         with replay(tape):
             pass
@@ -174,6 +208,9 @@ def test_record_and_replay(weather, tmp_path):
         pass
     with pytest.raises(LooptapeError, match="no such file|cannot find"):
         replay(tmp_path / "missing.tape")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LooptapeError, match="The current folder is " + re.escape(os.getcwd())):
+        replay("missing.tape")
 
 
 def test_path_that_begins_with_a_dash(tmp_path, monkeypatch):
@@ -195,10 +232,11 @@ def test_check(tmp_path):
     assert_check(str(good))
     report = check([good, bad])
     assert (report["runs"], report["counts"], report["ok"]) == (2, {"INV-01": 1}, False)
-    with pytest.raises(LooptapeError) as caught:
-        assert_check([good, bad])
-    assert caught.value.report == report
-    assert "LIKELY CAUSE" in str(caught.value)
+    for paths in [[good, bad], iter([good, bad])]:
+        with pytest.raises(LooptapeError) as caught:
+            assert_check(paths)
+        assert caught.value.report == report
+        assert "LIKELY CAUSE" in str(caught.value)
     missing = check(tmp_path / "missing.json")
     assert missing["unreadable"][0]["file"].endswith("missing.json")
     assert not missing["ok"]
@@ -215,7 +253,7 @@ def test_threads(weather):
         try:
             with serve(weather) as fake:
                 agents.run(fake.base_urls["openai"], omit=omit)
-        except urllib.error.HTTPError:
+        except LooptapeError:
             return "INV-01"
         return fake.report["requests"]
 
@@ -321,6 +359,81 @@ def test_ctrl_c_reaches_only_the_process(weather):
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize(
+    "lines, status, output",
+    [
+        ("fake = looptape.serve(file)", 120, ["not close a server", "No request came"]),
+        ("looptape.serve(file)", 120, ["not close a server", "No request came"]),
+        ("fake = looptape.serve(file); agents.run(fake.base_urls['openai'], omit=1)", 1, ["HTTP Error 400", "INV-01     pairing"]),
+        ("fake = looptape.serve(file); agents.run(fake.base_urls['openai'])", 0, []),
+        ("fake = looptape.serve(file); atexit.register(agents.run, fake.base_urls['openai'])", 0, []),
+        ("a = looptape.serve(file); b = looptape.serve(file, model='gpt-5')", 120, ["yaml': exit status 1", "--model=gpt-5: exit status 1"]),
+        ("fake = looptape.serve(file); threading.Thread(target=agents.wait, daemon=True).start()", 120, ["No request came"]),
+        ("fake = looptape.serve(file); threading.Thread(target=agents.run, args=[fake.base_urls['openai']]).start()", 0, []),
+        ("with looptape.serve(file, allow_unused=True) as fake: agents.run(fake.base_urls['openai'])", 0, []),
+    ],
+)
+def test_server_that_is_not_closed(weather, lines, status, output):
+    """The process fails, after all other exit handlers, and writes its files."""
+    program = """if True:
+        import atexit, sys
+        sys.stdout.write("with other exit handlers")
+        atexit.register(lambda: print(", also the first"))
+        import agents, looptape, threading
+        file = sys.argv[1]
+        """ + lines
+    done = subprocess.run([sys.executable, "-c", program, str(weather)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
+    text = done.stderr.decode()
+    assert (done.returncode, done.stdout.split()) == (status, b"with other exit handlers, also the first".split()), text
+    assert bool(text) == bool(output)
+    assert [text.count(part) for part in output] == [1] * len(output), text
+
+
+@posix
+def test_forked_process_does_not_close_the_server(weather):
+    program = """if True:
+        import agents, gc, looptape, os, sys
+        fake = looptape.serve(sys.argv[1])
+        child = os.fork()
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+            agents.run(fake.base_urls["openai"])
+        else:
+            del fake
+            gc.collect()"""
+    done = subprocess.run([sys.executable, "-W", "error::ResourceWarning", "-c", program, str(weather)], stderr=subprocess.PIPE, env=ENV)
+    assert (done.returncode, done.stderr.decode().count("did not close")) == (0, 1), done.stderr  # the warning of the parent
+
+
+def test_resource_warning(weather):
+    fake = serve(weather, allow_unused=True)
+    agents.run(fake.base_urls["openai"])
+    with pytest.warns(ResourceWarning, match="did not close a server: use with, or call close: looptape serve '.*yaml' --allow-unused"):
+        del fake
+        gc.collect()
+    assert looptape._close(looptape._lost) is None
+
+
+@pytest.mark.parametrize("no_proxy", [None, "example.com", "*", "localhost,127.0.0.1"])
+@pytest.mark.parametrize("name", ["http_proxy", "ALL_PROXY"])
+def test_proxy(weather, monkeypatch, name, no_proxy):
+    for key in ["http_proxy", "all_proxy", "no_proxy"]:
+        monkeypatch.delenv(key, raising=False)
+        monkeypatch.delenv(key.upper(), raising=False)
+    monkeypatch.setenv(name, "http://user:password@127.0.0.1:9")
+    if no_proxy:
+        monkeypatch.setenv("NO_PROXY", no_proxy)
+    with pytest.raises(LooptapeError) as caught:
+        serve(weather).close()
+    assert ("NO_PROXY does not exclude 127.0.0.1" in str(caught.value)) == (no_proxy in (None, "example.com"))
+    assert "password" not in str(caught.value)
+    with pytest.raises(LooptapeError) as caught, mock.patch.dict(os.environ):
+        with serve(weather) as fake:
+            os.environ.update(fake.env)
+            agents.run(omit=1)
+    assert "NO_PROXY" not in str(caught.value)
+
+
 def reject(url, times):
     """Send requests without the results of 20 calls. The server lists their ids each time."""
     for i in range(times):
@@ -357,7 +470,7 @@ def test_other_binary(weather, tmp_path, monkeypatch):
     with pytest.raises(LooptapeError, match="unexpected output instead of the address"):
         serve(weather)
     path.write_text("#!/bin/sh\nkill -9 $$\n")
-    with pytest.raises(LooptapeError, match="exit status -9"):
+    with pytest.raises(LooptapeError, match="ended by signal 9"):
         serve(weather)
     path.write_text("neither a script nor a program")
     with pytest.raises(LooptapeError, match="stub"):
@@ -391,10 +504,10 @@ def test_no_resource_is_left(weather):
 def test_binary_that_hangs(weather, tmp_path, monkeypatch):
     monkeypatch.setattr(looptape.Server, "_limit", 0.2)
     stub(tmp_path, monkeypatch, "exec tail -f /dev/null")
-    with pytest.raises(LooptapeError, match="exit status -9"):
+    with pytest.raises(LooptapeError, match="ended by signal 9"):
         serve(weather)
     stub(tmp_path, monkeypatch, """echo '{"url": "", "base_urls": {}, "env": {}}'; exec tail -f /dev/null""")
-    with pytest.raises(LooptapeError, match="exit status -9"):
+    with pytest.raises(LooptapeError, match="ended by signal 9"):
         serve(weather).close()
 
 

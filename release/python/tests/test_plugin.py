@@ -72,12 +72,20 @@ def test_closed(looptape_serve):
 
 def test_scenario_with_error(looptape_serve):
     looptape_serve("no.yaml")
+
+def test_hides_error_of_context_manager():
+    with pytest.raises(OSError), looptape.serve("weather.yaml") as fake:
+        agents.run(fake.base_urls["openai"], omit=1)
+
+def test_skipped_in_context_manager():
+    with looptape.serve("weather.yaml"):
+        pytest.skip("later")
 """
     )
-    result.assert_outcomes(passed=2, failed=5, xfailed=1, skipped=1)
+    result.assert_outcomes(passed=2, failed=6, xfailed=1, skipped=2)
     # Where CI is set, pytest repeats each error in the summary at the end.
     text = result.stdout.str().partition("short test summary info")[0]
-    assert text.count("INV-01     pairing") == 2
+    assert text.count("INV-01     pairing") == 3
     assert text.count("No request came") == 3
     assert text.count("serve weather.yaml --quirk=QO-01: exit status ") == 1
     assert "no.yaml: no such file" in text or "no.yaml: The system cannot find" in text
@@ -175,6 +183,134 @@ def check():
 """
     )
     result.assert_outcomes(passed=4)
+
+
+NOT_CLOSED = """
+def test_broken():
+    fake = looptape.serve("weather.yaml")
+    with pytest.raises(OSError):
+        agents.run(fake.base_urls["openai"], omit=1)
+
+def test_right():
+    fake = looptape.serve("weather.yaml")
+    agents.run(fake.base_urls["openai"])
+
+@pytest.fixture
+def fake():
+    return looptape.serve("weather.yaml")
+
+def test_fixture(fake):
+    pass
+
+def test_global():
+    global kept
+    kept = looptape.serve("weather.yaml")
+
+@pytest.fixture(scope="session")
+def shared():
+    with looptape.serve("weather.yaml") as fake:
+        yield fake
+
+def test_shared(shared):
+    pass
+
+def test_last(shared):
+    agents.run(shared.base_urls["openai"])
+"""
+
+
+@pytest.mark.parametrize("args", [[], ["-n", "1"]], ids=["", "xdist"])
+def test_server_that_is_not_closed(run, args):
+    """The test fails, or the last one, if another part of the process still had the server."""
+    if args:
+        pytest.importorskip("xdist")
+    result = run(NOT_CLOSED, "-W", "default::ResourceWarning", *args)
+    result.assert_outcomes(passed=5, failed=1, errors=1)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*test_fixture did not close a server: use with, or call close",
+            "*ERROR at teardown of test_last*",
+            "*test_global did not close a server: use with, or call close",
+            "*ResourceWarning: *test_right did not close a server*",
+        ]
+    )
+    text = result.stdout.str().partition("warnings summary")[0]
+    assert (text.count("INV-01     pairing"), text.count("test_broken did not close"), text.count("No request came")) == (1, 1, 2)
+    assert result.ret == 1
+    assert "did not close" not in result.stderr.str()
+
+
+def test_server_that_is_not_closed_before_and_after_the_tests(run, pytester):
+    """Standard error has what no test can report. The exit status is that of pytest if it failed."""
+    pytester.makeconftest(
+        """
+import looptape
+
+fake = looptape.serve("weather.yaml")
+
+def pytest_sessionfinish():
+    global other
+    other = looptape.serve("weather.yaml")
+"""
+    )
+    result = run("def test_right(): pass")
+    result.assert_outcomes(passed=1)
+    assert result.ret == 120
+    assert result.stderr.str().count("did not close a server") == 2
+    result = run("def test_broken(): 1 / 0")
+    assert result.ret == 1
+    result = run("def test_broken(): 1 / 0\ndef test_right(): pass", "-x")
+    assert result.ret == 1
+
+
+def test_server_of_another_session(run):
+    """The end of a session in a test does not close the servers of the test."""
+    result = run(
+        """
+pytest_plugins = ["pytester"]
+
+def test_inner(pytester, looptape_serve):
+    fake = looptape_serve("../../weather.yaml" if os.path.exists("../../weather.yaml") else "weather.yaml")
+    pytester.makepyfile("def test_right(): pass")
+    assert pytester.inline_run("-p", "no:cacheprovider").ret == 0
+    agents.run(fake.base_urls["openai"])
+"""
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_failed_test_is_not_blamed_on_the_next(run):
+    result = run(
+        """
+def test_broken():
+    fake = looptape.serve("weather.yaml")
+    1 / 0
+
+def test_right():
+    pass
+
+def test_last():
+    pass
+"""
+    )
+    result.assert_outcomes(passed=2, failed=1, errors=1)
+    result.stdout.fnmatch_lines(["*ERROR at teardown of test_last*", "*test_broken did not close a server*"])
+
+
+def test_folder_of_the_test(pytester, run):
+    """A file is searched in the current folder, and then in that of the test."""
+    tests = pytester.mkdir("tests")
+    (tests / "weather.yaml").write_text("not used")
+    (tests / "own.yaml").write_text(agents.WEATHER)
+    (tests / "test_own.py").write_text(HEAD + """
+@pytest.mark.parametrize("name", ["weather.yaml", "own.yaml", "missing.yaml"])
+def test_agent(looptape_serve, name):
+    looptape_serve(name)
+    agents.run()
+""")
+    result = run("", "tests")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*The current folder is *"])
 
 
 def test_replay(run, pytester):
