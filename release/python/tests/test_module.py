@@ -405,6 +405,25 @@ def test_forked_process_does_not_close_the_server(weather):
     assert (done.returncode, done.stderr.decode().count("did not close")) == (0, 1), done.stderr  # the warning of the parent
 
 
+@posix
+def test_forked_process_does_not_keep_a_server_that_is_not_closed(weather):
+    program = """if True:
+        import agents, gc, looptape, os, sys
+        looptape.Server._limit = 8
+        fake = looptape.serve(sys.argv[1])
+        agents.run(fake.base_urls["openai"])
+        fake.cycle = fake
+        del fake
+        gc.collect()
+        held, hold = os.pipe()
+        if os.fork() == 0:
+            os.close(hold)
+            os.read(held, 1)  # until the parent has ended
+            os._exit(0)"""
+    done = subprocess.run([sys.executable, "-c", program, str(weather)], stderr=subprocess.PIPE, env=ENV)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_resource_warning(weather):
     fake = serve(weather, allow_unused=True)
     agents.run(fake.base_urls["openai"])
