@@ -134,6 +134,9 @@ def test_error_with_a_cycle_before_python_3_11(cycle):
     exec(cycle, {"a": a, "b": b})
     LooptapeError("the report").add_to(a)
     assert "".join(traceback.format_exception(Old, a, None)).count("the report") == 1
+    with pytest.raises(Old) as caught:
+        raise a
+    assert "the report" in str(caught.getrepr(style="short"))
 
 
 def test_scenario_with_error(weather):
@@ -446,9 +449,8 @@ def test_proxy(weather, monkeypatch, name, no_proxy):
         serve(weather).close()
     assert ("NO_PROXY does not exclude 127.0.0.1" in str(caught.value)) == (no_proxy in (None, "example.com"))
     assert "password" not in str(caught.value)
-    with pytest.raises(LooptapeError) as caught, mock.patch.dict(os.environ):
-        with serve(weather) as fake:
-            os.environ.update(fake.env)
+    with pytest.raises(LooptapeError) as caught, serve(weather) as fake:
+        with mock.patch.dict(os.environ, fake.env):
             agents.run(omit=1)
     assert "NO_PROXY" not in str(caught.value)
 

@@ -13,6 +13,7 @@ import agents
 import looptape
 
 HEAD = """
+import gc
 import os
 import unittest
 import pytest
@@ -287,7 +288,7 @@ def test_broken():
     1 / 0
 
 def test_right():
-    pass
+    gc.collect()
 
 def test_last():
     pass
