@@ -105,6 +105,7 @@ class Server:
                 self._stderr.close()
                 raise _not_started(command, error) from error
             _running.add(self)
+            _processes[self._number] = (self._process, self._stderr)
         limit = threading.Timer(self._limit, self._process.kill)
         limit.start()
         try:
@@ -167,6 +168,7 @@ class Server:
             self._process.kill()
             out, _ = self._process.communicate()
         with self._stderr:
+            _processes.pop(self._number, None)
             self._stderr.seek(0)
             return out, self._stderr.read().decode(errors="replace")
 
@@ -187,6 +189,7 @@ _KEPT = {"builtins.KeyboardInterrupt", "_pytest.outcomes.OutcomeException", "_py
 
 _numbers = itertools.count()  # of servers
 _lost: List[Server] = []  # not closed, and without another reference
+_processes: Dict[int, Any] = {}  # a reference, without which the garbage collector closes their pipes before Server.__del__
 
 
 def _unclosed(first: int) -> List[Server]:

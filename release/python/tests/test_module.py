@@ -369,6 +369,7 @@ def test_ctrl_c_reaches_only_the_process(weather):
         ("looptape.serve(file)", 120, ["not close a server", "No request came"]),
         ("fake = looptape.serve(file); agents.run(fake.base_urls['openai'], omit=1)", 1, ["HTTP Error 400", "INV-01     pairing"]),
         ("fake = looptape.serve(file); agents.run(fake.base_urls['openai'])", 0, []),
+        ("fake = looptape.serve(file); fake.cycle = fake; del fake; gc.collect()", 120, ["not close a server", "No request came"]),
         ("fake = looptape.serve(file); atexit.register(agents.run, fake.base_urls['openai'])", 0, []),
         ("a = looptape.serve(file); b = looptape.serve(file, model='gpt-5')", 120, ["yaml': exit status 1", "--model=gpt-5: exit status 1"]),
         ("fake = looptape.serve(file); threading.Thread(target=agents.wait, daemon=True).start()", 120, ["No request came"]),
@@ -382,7 +383,7 @@ def test_server_that_is_not_closed(weather, lines, status, output):
         import atexit, sys
         sys.stdout.write("with other exit handlers")
         atexit.register(lambda: print(", also the first"))
-        import agents, looptape, threading
+        import agents, gc, looptape, threading
         file = sys.argv[1]
         """ + lines
     done = subprocess.run([sys.executable, "-c", program, str(weather)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
