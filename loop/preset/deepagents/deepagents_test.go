@@ -363,6 +363,9 @@ func TestOutputModeDA35DA36(t *testing.T) {
 				}
 			}
 		}
+		if p := res.Messages[0].Parts; !c.last && len(p) != 3 {
+			t.Errorf("at %d steps: the first message has the parts %+v, want reasoning, text and a call", c.steps, p)
+		}
 		if diff := cmp.Diff(want, res.Messages); diff != "" {
 			t.Errorf("LastMessage %t at %d steps: messages (-of the steps +got):\n%s", c.last, c.steps, diff)
 		}
