@@ -65,7 +65,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None
 def pytest_runtest_teardown(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Generator[None, Any, None]:
     """Close the servers that a fixture or the session did not close."""
     outcome = yield
-    _fail(outcome, _lost(item) if nextitem else looptape._unclosed(item.session.stash[_first]))
+    _fail(outcome, _lost(item) if nextitem else looptape._unclosed(item.session.stash.get(_first, 0)))
 
 
 @pytest.hookimpl(tryfirst=True)

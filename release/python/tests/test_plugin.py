@@ -280,6 +280,13 @@ def test_inner(pytester, looptape_serve):
     result.assert_outcomes(passed=1)
 
 
+def test_plugin_of_a_module(run):
+    """The plugin can be loaded after the start of the session."""
+    result = run('pytest_plugins = ["looptape.pytest_plugin"]\ndef test_global(): global kept; kept = looptape.serve("weather.yaml")', "-p", "no:looptape")
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*test_global did not close a server*"])
+
+
 def test_failed_test_is_not_blamed_on_the_next(run):
     result = run(
         """
