@@ -17,7 +17,7 @@ export async function closeAll(starts) {
 /** The names of the servers that are not closed, by the promises of their starts. */
 const unclosed = new Map();
 
-/** Starts a server. Unless it is closed before, it is closed after the test file of vitest, or when the process ends. */
+/** Starts a server. Unless it is closed before, it is closed after the test file of vitest or Jest, or when the process ends. */
 export function closeLater(name, open) {
   const start = open(() => unclosed.delete(start));
   unclosed.set(start, name);
@@ -57,6 +57,13 @@ const vitest =
   import("vitest")
     .then(async (module) => ({ ...module, getHooks: module.TestRunner?.getSuiteHooks ?? (await import("vitest/suite")).getHooks }))
     .catch(() => undefined);
+
+// Jest, whose processes end so too, loads this module for each test file. Its hooks run in the order of their calls.
+if (!vitest && globalThis.afterAll) {
+  Promise.resolve()
+    .then(() => globalThis.afterAll(() => closeAll(unclosed.keys()))) // after the hooks of the file
+    .catch(() => {}); // in a test
+}
 
 /** The starts by test file. */
 const files = new WeakMap();

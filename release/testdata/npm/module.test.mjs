@@ -183,12 +183,15 @@ test("a server that is not closed fails the process, and does not keep it", asyn
   const request = 'await fetch(`${fake.baseURLs.openai}/chat/completions`, { method: "POST", headers: { Authorization: "Bearer x", "Content-Type": "application/json" }, body: \'{"model": "m", "messages": [{"role": "user", "content": "x"}]}\' });';
   // As mocha does, this runner sets the exit status when the process ends.
   const runner = 'process.once("beforeExit", () => process.on("exit", () => (process.exitCode = 0)));';
+  // As Jest does, this runner calls a hook of the test file, and no event of the process.
+  const hooks = 'const hooks = []; globalThis.afterAll = (hook) => hooks.push(hook); const { serve } = await import("looptape"); await serve("hello.yaml"); await hooks[0](); process.reallyExit(0);';
   const worker = 'import { Worker } from "node:worker_threads"; new Worker(\'import("looptape").then(({ serve }) => serve("hello.yaml"))\', { eval: true }).on("exit", (status) => (process.exitCode = status));';
   for (const [program, status, text] of [
     [start, 1, failed],
     [start.replace("await serve", "serve"), 1, failed],
     [runner + start, 1, failed],
     [worker, 1, failed],
+    [hooks, 1, /LooptapeError: looptape serve hello\.yaml: exit status 1\nFAILURE\nNo request came/],
     [start + "process.exitCode = 3;", 3, failed],
     [start + "process.exit(0);", 1, unknown],
     [start + "process.exit(3);", 3, unknown],
@@ -204,6 +207,8 @@ test("a server that is not closed fails the process, and does not keep it", asyn
 
 test("a worker", async () => {
   const program = 'import("looptape").then(async ({ serve }) => require("node:worker_threads").parentPort.postMessage((await serve("hello.yaml")).url)); setInterval(() => {}, 1000);';
+  // As Jest does, this runner calls a hook of the test file, and no event of the process.
+  const hooks = 'const hooks = []; globalThis.afterAll = (hook) => hooks.push(hook); const { serve } = await import("looptape"); await serve("hello.yaml"); await hooks[0](); process.reallyExit(0);';
   const worker = new Worker(program, { eval: true });
   const url = await new Promise((resolve, reject) => worker.on("message", resolve).on("error", reject));
   assert.equal((await fetch(`${url}/health`)).status, 204);
