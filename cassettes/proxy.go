@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/internal/access"
@@ -35,6 +36,8 @@ type Proxy struct {
 	access    access.Policy
 	upstreams map[string]*url.URL
 	reverse   httputil.ReverseProxy
+
+	requested atomic.Bool
 
 	mu     sync.Mutex
 	failed []error
@@ -78,6 +81,9 @@ func (p *Proxy) Failures() []error {
 	return slices.Clone(p.failed)
 }
 
+// Requested reports whether a request came that was not refused.
+func (p *Proxy) Requested() bool { return p.requested.Load() }
+
 // Names returns the sorted names of the servers.
 func (p *Proxy) Names() []string { return slices.Sorted(maps.Keys(p.upstreams)) }
 
@@ -94,6 +100,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if in == nil {
 		return
 	}
+	p.requested.Store(true)
 	r = in
 	path := strings.TrimPrefix(r.URL.EscapedPath(), "/")
 	session, before := "", p.access.Prefix()+"/"

@@ -63,7 +63,7 @@ func ReadDataset(name string, r io.Reader) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))) // git writes either
 	d := &Dataset{name: name, digest: hex.EncodeToString(sum[:8]), byCase: map[string]*datasetCase{}, byPrompt: map[string]*datasetCase{}}
 	if text, err = jsonOfYAML(name, text); err != nil {
 		return nil, err

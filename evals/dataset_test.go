@@ -149,6 +149,17 @@ func TestDatasetMerge(t *testing.T) {
 	}
 }
 
+// A dataset with the other line ends, as git writes them on Windows, is the same dataset.
+func TestDatasetLineEnds(t *testing.T) {
+	const dataset = `{"case":"a","expected":"1"}` + "\n" + `{"case":"b","expected":"2"}` + "\n"
+	o := evals.Options{Scorers: []evals.Scoring{{Name: "recorded"}}}
+	unix, _ := joined(t, dataset, runs("a/0=1"), o)
+	windows, _ := joined(t, strings.ReplaceAll(dataset, "\n", "\r\n"), runs("a/0=1"), o)
+	if diff := cmp.Diff(unix.Scorers, windows.Scorers); diff != "" || len(unix.Scorers) < 2 {
+		t.Errorf("-LF +CRLF:\n%s", diff)
+	}
+}
+
 // Missing and failed scores count as 0 in means and pass^k, and are counted.
 func TestMissingAsZero(t *testing.T) {
 	const dataset = `{"case":"a","expected":"1","tags":["x"]}` + "\n" + `{"case":"b","expected":"2"}`

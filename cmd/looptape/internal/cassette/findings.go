@@ -44,6 +44,7 @@ const (
 	kindStale   = "stale"
 	kindJournal = "journal"
 	kindUnused  = "unused"
+	kindEmpty   = "empty"
 )
 
 // advice is what to do about the findings of a kind.
@@ -62,6 +63,7 @@ func advices() []advice {
 		{kindStale, "record it again", false},
 		{kindJournal, "looptape cassette convert FILE.tape.journal -o FILE.tape makes a cassette of it; then remove the journal", false},
 		{kindUnused, "remove it and update the checksums, or record again; remove a file that no test opens", false},
+		{kindEmpty, "record it again, or remove it: a test without requests needs no cassette", false},
 	}
 }
 
@@ -107,7 +109,7 @@ func (v *verifier) summary() string {
 // report returns the result for CI systems: a test for each kind of finding, and one for unreadable files.
 func (v *verifier) report() *testreport.Report {
 	r := &testreport.Report{Name: "looptape cassette verify", Summary: v.summary()}
-	for _, kind := range []string{kindLoad, kindSecret, kindStale, kindJournal, kindUnused} {
+	for _, kind := range []string{kindLoad, kindSecret, kindStale, kindJournal, kindUnused, kindEmpty} {
 		t := testreport.Test{Class: "cassettes", Name: kind}
 		for _, f := range v.Findings {
 			if f.Kind == kind {

@@ -29,6 +29,7 @@ func newVerify(w *cli.World) *cobra.Command {
   journal  an incomplete recording has left a journal file
   unused   not used by a replay, according to the reports of --used, which
            looptape replay --report and, in Go tests, LOOPTAPE_REPORT write
+  empty    without an interaction
 
 --update-checksums updates lengths, checksums and keys of looptape cassettes
 that were edited by hand, and prints the changes. It does not change a cassette
@@ -208,6 +209,9 @@ func (v *verifier) updateChecksums(name string, src []byte) error {
 func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool) {
 	if broken, ok := errors.AsType[*recording.IncompleteError](rec.Incomplete); ok {
 		v.add(finding{File: name, Kind: kindJournal, Message: fmt.Sprintf("the recording is incomplete: %s complete, %s lost at the end", cli.Count(broken.Complete, "interaction"), cli.Count(broken.TrailingBytes, "byte"))})
+	}
+	if len(rec.Interactions) == 0 && rec.Incomplete == nil {
+		v.add(finding{File: name, Kind: kindEmpty, Message: "the recording has no interactions"})
 	}
 	_, found := v.opts.ScrubbedMetadata(rec.Metadata)
 	for _, s := range found {

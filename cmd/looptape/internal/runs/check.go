@@ -152,6 +152,7 @@ func checkFiles(m *cli.Meter, files []cli.Recording, allowEmpty bool) *report {
 func (r *report) merge(next *report) {
 	r.Runs += next.Runs
 	r.Notes += next.Notes
+	r.checked += next.checked
 	r.Skipped = append(r.Skipped, next.Skipped...)
 	r.Violations = append(r.Violations, next.Violations...)
 	r.Unreadable = append(r.Unreadable, next.Unreadable...)

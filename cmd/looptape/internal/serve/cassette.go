@@ -47,8 +47,9 @@ incomplete recording stays in the journal file, and looptape replay reads it up
 to its end. Convert or remove the journal before you record again.
 
 Exit status: that of the program, or 128 plus the number of the signal that
-ended it; 1 if a request failed or a redirect led it past looptape, or if the
-file was not replaced; 2 if the recording or the program could not start.`,
+ended it; 1 if no request came, one failed or a redirect led it past looptape,
+or if the file was not replaced; 2 if the recording or the program could not
+start.`,
 		Example: "  looptape record -o weather.tape -- node agent.js\n  looptape record -o x.tape --upstream my=http://localhost:80/v1 -- ./agent",
 	}
 	v := cassetteServer{command: command{Command: c, w: w}, opts: cassettes.Options{Mode: cassettes.Record}}
@@ -84,8 +85,8 @@ input, which is also there when the parent process dies.
 
 Exit status: that of the program, or 128 plus the number of the signal that
 ended it; 1 if a request was not in the cassette, a redirect led it past
-looptape, or an interaction was not used; 2 if the cassette cannot be read or
-the program could not start.`,
+looptape, an interaction was not used or no request came; 2 if the cassette
+cannot be read or the program could not start.`,
 		Example: "  looptape replay weather.tape -- node agent.js",
 	}
 	v := cassetteServer{command: command{Command: c, w: w}, opts: cassettes.Options{Mode: cassettes.Replay}}
@@ -173,7 +174,21 @@ func (v *cassetteServer) start(args []string) error {
 			return errors.Join(err, c.Abandon())
 		}
 	}
-	return v.end(p.Failures(), c.Close(), failed)
+	return v.end(p.Failures(), v.close(c, p.Requested(), failed), failed)
+}
+
+// close ends the cassette. Without a request, a recording is not kept, and it is an error, as is a replay to a program that
+// succeeds.
+func (v *cassetteServer) close(c *cassettes.Cassette, requested bool, failed error) error {
+	const none = "no request came: the client uses another base URL, or ended before its first request"
+	if !requested && v.opts.Mode == cassettes.Record {
+		return errors.Join(errors.New(none+"; no cassette was written"), c.Abandon())
+	}
+	err := c.Close()
+	if err == nil && !requested && failed == nil && !v.opts.AllowUnused {
+		err = errors.New(none)
+	}
+	return err
 }
 
 // checkReport returns an error if the file to which the usage is appended is not such a report.
