@@ -15,6 +15,12 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
+// failed is a recording of a request without a response.
+var failed = []*recording.Interaction{{
+	Request:  recording.Request{Method: "GET", URL: "https://a.example/"},
+	Response: recording.Response{Termination: recording.Failed},
+}}
+
 // A recording of exactly the maximum age is not stale; one without a time, or with an
 // impossible one, is.
 func TestVerifyStale(t *testing.T) {
@@ -33,9 +39,9 @@ func TestVerifyStale(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.tape")
-			text := cassettes.Encode(c.head, nil, nil)
+			text := cassettes.Encode(c.head, nil, failed)
 			if c.head.Recorded.IsZero() { // a recording of another recorder, without a time
-				text = []byte("version: 2\ninteractions: []\n")
+				text = []byte("version: 1\ninteractions:\n- {request: {method: GET, url: https://a.example/}, response: {status: 200 OK, code: 200}}\n")
 			}
 			if err := os.WriteFile(file, text, 0o600); err != nil {
 				t.Fatal(err)
@@ -57,7 +63,7 @@ func TestVerifyStale(t *testing.T) {
 // A secret in the head is found, and taken out.
 func TestVerifyHead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.tape")
-	if err := os.WriteFile(file, cassettes.Encode(recording.Metadata{Upstreams: map[string]string{"a": "https://me:password@a.example"}}, nil, nil), 0o600); err != nil {
+	if err := os.WriteFile(file, cassettes.Encode(recording.Metadata{Upstreams: map[string]string{"a": "https://me:password@a.example"}}, nil, failed), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range [][]finding{{{File: file, Kind: kindSecret, Message: "head, URL a: a secret"}}, nil} {
