@@ -124,23 +124,41 @@ type Failure struct {
 
 // Exhaust makes all runs within the bounds, on all processors. start makes a program for each. If 1,000 runs with the same
 // faults violate an invariant, the other orders with these faults are skipped: a faulty loop that takes more steps than
-// the script has would have more and more of them.
+// the script has would have more and more of them. Which runs are made does not depend on the number of processors.
 func Exhaust(start func() Program, b Bounds) *Result {
 	e := &search{start: start, bounds: b}
+	var parts []*part
+	for _, root := range e.divide(minParts) {
+		p := newPart()
+		p.root, p.open, p.next = root, true, &Choices{bounds: b, prefix: slices.Clone(root)}
+		parts = append(parts, p)
+	}
 	b.Runs = cmp.Or(b.Runs, DefaultRuns)
-	roots := e.divide(8 * runtime.GOMAXPROCS(0))
-	parts := make([]*part, len(roots))
-	var next, runs atomic.Int64
-	concurrently(start, len(roots), func(program Program, _ int) {
-		for i := int(next.Add(1)) - 1; i < len(roots); i = int(next.Add(1)) - 1 {
-			parts[i] = explorePart(program, roots[i], b, &runs)
+	open := slices.Clone(parts)
+	for left := b.Runs; len(open) > 0 && left > 0; {
+		for i, p := range open {
+			p.limit = p.runs + (left+len(open)-1-i)/len(open) // the sum of these shares is left
 		}
-	})
+		var next atomic.Int64
+		concurrently(start, len(open), func(program Program, _ int) {
+			for i := int(next.Add(1)) - 1; i < len(open); i = int(next.Add(1)) - 1 {
+				open[i].explore(program)
+			}
+		})
+		left = b.Runs
+		for _, p := range parts {
+			left -= p.runs
+		}
+		open = slices.DeleteFunc(open, func(p *part) bool { return !p.open })
+	}
 	return e.merge(parts)
 }
 
 // reserved is a number of bytes.
 const reserved = 32 << 20
+
+// minParts is the least number of parts of an exploration that has so many runs.
+const minParts = 16
 
 // concurrently calls work with a program for each processor, at most n, and with their number.
 func concurrently(start func() Program, n int, work func(program Program, worker int)) {
@@ -235,10 +253,15 @@ func difference(one, two *Choices, first string, b Outcome) string {
 
 // part is the result of the runs with one beginning.
 type part struct {
+	root      []int    // the choices that each run begins with
+	open      bool     // there are other runs
+	next      *Choices // of the next run
+	violating int      // runs that violate an invariant, with the last fault of the next run
+	limit     int      // of runs
+
 	runs     int
 	traces   map[uint64]bool // true if a run without a fault had it
 	failures map[string]*found
-	cut      bool   // at the highest number of runs
 	skipped  string // the faults of the first runs whose other orders were skipped
 	diverged string
 	unstable string
@@ -277,41 +300,36 @@ type found struct {
 // skipped.
 const maxViolating = 1000
 
-// explorePart makes all runs that begin with root.
-func explorePart(program Program, root []int, b Bounds, runs *atomic.Int64) *part {
-	p := newPart()
-	violating := 0 // runs that violate an invariant, with the last fault of this one
-	c := &Choices{bounds: b, prefix: slices.Clone(root)}
-	for {
-		if n := runs.Add(1); n > int64(b.Runs) {
-			p.cut = true
-			return p
-		}
+// explore makes the next runs, up to the limit.
+func (p *part) explore(program Program) {
+	for p.open && p.runs < p.limit {
+		c := p.next
 		o := program.Run(c)
 		p.add(o, c)
 		if p.runs <= twice && p.unstable == "" {
 			p.unstable = again(program, c, o.Digest)
 		}
 		if c.diverged != "" {
-			p.diverged = c.diverged
-			return p
+			p.diverged, p.open = c.diverged, false
+			return
 		}
 		i, last := len(c.points)-1, lastFault(c.points)
 		if len(o.Violations) > 0 {
-			violating++
+			p.violating++
 		}
-		if violating == maxViolating {
+		if p.violating == maxViolating {
 			p.skipped = cmp.Or(p.skipped, "["+faultsOf(c.points)+"]")
 			i = last
 		}
-		for i >= len(root) && c.points[i].taken+1 == c.points[i].n {
+		for i >= len(p.root) && c.points[i].taken+1 == c.points[i].n {
 			i--
 		}
-		if i < len(root) {
-			return p
+		if i < len(p.root) {
+			p.open = false
+			return
 		}
 		if i <= last {
-			violating = 0
+			p.violating = 0
 		}
 		c.prefix = c.prefix[:0]
 		for j := range i {
@@ -351,7 +369,7 @@ func (e *search) merge(parts []*part) *Result {
 		}
 		all.join(p)
 		r.Runs += p.runs
-		cut, skipped = cut || p.cut, cmp.Or(skipped, p.skipped)
+		cut, skipped = cut || p.open, cmp.Or(skipped, p.skipped)
 		r.Complete = r.Complete && p.diverged == ""
 		for _, u := range []string{p.diverged, p.unstable} {
 			if u != "" {

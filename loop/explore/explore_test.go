@@ -3,6 +3,7 @@ package explore_test
 import (
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -105,6 +106,18 @@ func TestExhaustViolating(t *testing.T) {
 	const want = "1000 runs with the same faults violate an invariant, and the other orders with these faults were skipped: [call: repeats all steps]"
 	if r.Runs > 1<<steps/2 || r.Complete || !slices.Equal(r.Unfinished, []string{want}) || r.Orders != 2 || len(r.Failures) != 2 || r.Failures[1].Count != 1 {
 		t.Errorf("%s: %q, failures %v; want fewer runs than the %d orders", r.Summary(), r.Unfinished, r.Failures, 1<<steps)
+	}
+	part := explore.Exhaust(start, explore.Bounds{Faults: 1, Runs: 2500})
+	if part.Runs != 2500 || part.Complete {
+		t.Errorf("%s; want 2500 runs", part.Summary())
+	}
+	for _, n := range []int{1, 2, 4} {
+		was := runtime.GOMAXPROCS(n)
+		all, some := explore.Exhaust(start, explore.Bounds{Faults: 1}), explore.Exhaust(start, explore.Bounds{Faults: 1, Runs: 2500})
+		runtime.GOMAXPROCS(was)
+		if diff := cmp.Diff([]string{r.Summary(), part.Summary()}, []string{all.Summary(), some.Summary()}); diff != "" {
+			t.Errorf("with %d processors (-default +this):\n%s", n, diff)
+		}
 	}
 }
 
@@ -234,6 +247,21 @@ func TestRandom(t *testing.T) {
 	if len(again.Failures) != 1 || again.Runs != 1 || !slices.Equal(again.Failures[0].Found, f.Found) {
 		t.Errorf("run %d alone: %v, want the choices %v", f.Run, again.Failures, f.Found)
 	}
+	one := explore.Random(toy([]string{"a"}, never), explore.RandomOptions{Bounds: explore.Bounds{Runs: 10, Faults: 1}})
+	if got, want := one.Summary(), "random runs with at most 1 fault and 0 preemptions; the run without a fault has only one order; set"; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	steps := explore.Random(func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) (o explore.Outcome) {
+			for _, answers := range []string{"ab", "cd", "ef"} {
+				c.Order("next", "", strings.Split(answers, ""))
+			}
+			return o
+		})
+	}, explore.RandomOptions{})
+	if steps.Random.Tasks != 6 || steps.Random.Points != 3 {
+		t.Errorf("three steps of two answers have %d tasks and %d points, want 6 and 3", steps.Random.Tasks, steps.Random.Points)
+	}
 	if got, want := r.Random.Runs(.999), 246; r.Random.Tasks != 4 || r.Random.Points != 3 || got != want {
 		t.Errorf("%+v needs %d runs, want %d", r.Random, got, want)
 	}
@@ -347,5 +375,31 @@ func TestRepeat(t *testing.T) {
 		if f.Shown != tt.shown || f.Repeated != 6 || f.Text == "" || strings.Contains(f.Error(), "unstable: 3 of 6 runs") != (tt.nth == 2) {
 			t.Errorf("%d of %d runs, want %d of 6: %s", f.Shown, f.Repeated, tt.shown, f)
 		}
+	}
+}
+
+// TestReduce: with a smaller script, the failure is the same one, although the run without its fault violates the invariant, too.
+func TestReduce(t *testing.T) {
+	start := func(calls int) (explore.Program, error) {
+		return explore.ProgramFunc(func(c *explore.Choices) (o explore.Outcome) {
+			if c.Fault("call", "a", []string{"", "fails"}) == 1 {
+				o.Violations = []check.Violation{{Invariant: "INV-11", Message: fmt.Sprintf(`the run fails after {"calls":%d}: "%d"`, calls, calls)}}
+			} else if calls < 3 {
+				o.Violations = []check.Violation{{Invariant: "INV-11", Message: "the run ends early"}}
+			}
+			return o
+		}), nil
+	}
+	smaller := func(calls int) iter.Seq2[int, func(at, option string) (string, string)] {
+		return func(yield func(int, func(at, option string) (string, string)) bool) {
+			if calls > 1 {
+				yield(calls-1, func(at, option string) (string, string) { return at, option })
+			}
+		}
+	}
+	r := explore.Exhaust(func() explore.Program { p, _ := start(5); return p }, explore.Bounds{Faults: 1})
+	calls, f := explore.Reduce(r.Failures[0], 5, smaller, start)
+	if calls != 1 || f.Message != `the run fails after {"calls":1}: "1"` || fmt.Sprint(f.Choices) != "[call a: fails]" {
+		t.Errorf("got %d calls, %q with %v; want 1 call, and the fault", calls, f.Message, f.Choices)
 	}
 }

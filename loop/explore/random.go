@@ -35,10 +35,12 @@ func Random(start func() Program, o RandomOptions) *Result {
 	}
 	e := &search{start: start, bounds: o.Bounds}
 	program := start()
-	plain := e.both(program, nil)
-	program.Close()
+	e.both(program, nil)
 	p := priorities{depth: o.Depth}
-	p.measure(plain)
+	m := measurer{&p, map[string]bool{}}
+	program.Run(&Choices{bounds: o.Bounds, pick: m})
+	program.Close()
+	p.tasks = len(m.names)
 	first, last := 1, o.Runs
 	if o.Only != 0 {
 		first, last = o.Only, o.Only
@@ -77,7 +79,7 @@ const twiceRandom = 8 * twice
 // Guarantee is what PCT guarantees for a bug of a depth.
 type Guarantee struct {
 	Depth  int
-	Tasks  int // goroutines and answers
+	Tasks  int // goroutines and answers that are an option of a point
 	Points int // at which the next one is chosen
 }
 
@@ -109,19 +111,23 @@ type priorities struct {
 	fault    int   // options of the fault points that were
 }
 
-// measure takes the numbers of tasks and points from a run.
-func (p *priorities) measure(points []point) {
-	names := map[string]bool{}
-	for i := range points {
-		if points[i].kind == fault {
-			p.faults += points[i].n - 1
-			continue
-		}
-		p.orders++
-		p.tasks = max(p.tasks, points[i].n)
-		names[points[i].option] = true
+// measurer counts the points and the tasks of a run, and picks no other option.
+type measurer struct {
+	*priorities
+
+	names map[string]bool // of tasks
+}
+
+func (m measurer) pick(p *point, options []string) int {
+	if p.kind == fault {
+		m.faults += p.n - 1
+		return 0
 	}
-	p.tasks = max(p.tasks, len(names))
+	m.orders++
+	for i := range options {
+		m.names[optionName(p.kind, options, i)] = true
+	}
+	return 0
 }
 
 // begin returns the picker of a run.

@@ -10,6 +10,8 @@ func (r *Result) Summary() string {
 	limits := fmt.Sprintf("with at most %s and %s", count(r.Bounds.Faults, "fault"), count(r.Bounds.Preemptions, "preemption"))
 	what := "not all runs " + limits
 	switch g := r.Random; {
+	case g != nil && g.Points == 0:
+		what = fmt.Sprintf("random runs %s; the run without a fault has only one order", limits)
 	case g != nil:
 		what = fmt.Sprintf("random runs %s; of %s and %s, a run shows a fault that needs %s in one order with a probability of at least %.2g, and %s with 99.9 %%",
 			limits, count(g.Tasks, "task"), count(g.Points, "point"), count(g.Depth, "event"), g.Chance(), count(g.Runs(.999), "run"))

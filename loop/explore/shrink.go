@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 
 	"github.com/looptape/looptape/internal/linediff"
@@ -19,6 +20,7 @@ const maxShrink = 200
 type shrinker struct {
 	program   Program
 	invariant string
+	form      string // of the message, or "" if any message is right
 	runs      int
 	list      []Choice
 	options   map[string][]string
@@ -33,12 +35,24 @@ func (s *shrinker) fails(list []Choice) bool {
 	c := named(list)
 	c.options = map[string][]string{}
 	o := s.program.Run(c)
-	if !slices.ContainsFunc(o.Violations, func(v check.Violation) bool { return v.Invariant == s.invariant }) {
+	if s.violation(o) < 0 {
 		return false
 	}
 	s.list, s.options, s.outcome = taken(c.points), c.options, o
 	return true
 }
+
+// violation returns the index of the violation that is shrunk, or -1.
+func (s *shrinker) violation(o Outcome) int {
+	return slices.IndexFunc(o.Violations, func(v check.Violation) bool {
+		return v.Invariant == s.invariant && (s.form == "" || s.form == form(v.Message))
+	})
+}
+
+// form returns a message without what another script changes: strings, objects and numbers.
+func form(message string) string { return values.ReplaceAllString(message, "_") }
+
+var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\{[^{}]*\}|[0-9]+`)
 
 // shrink returns true if the result is minimal.
 func (s *shrinker) shrink() (minimal bool) {
@@ -144,11 +158,8 @@ func (s *shrinker) repeat(list []Choice, n int) (shown int) {
 func (f *Failure) describe(s *shrinker) {
 	f.Choices, f.Shrunk = s.list, s.runs
 	o, _ := Replay(s.program, s.list)
-	for _, v := range o.Violations {
-		if v.Invariant == s.invariant {
-			f.Violation = v
-			break
-		}
+	if i := s.violation(o); i >= 0 {
+		f.Violation = o.Violations[i]
 	}
 	f.Text, f.Flipped, f.Neighbor = textOf(o), nil, ""
 	for i := len(s.list) - 1; i >= 0 && f.Flipped == nil; i-- {
@@ -159,12 +170,12 @@ func (f *Failure) describe(s *shrinker) {
 	}
 }
 
-// Reduce makes the script of a failure smaller, as long as a run violates the same invariant and needs the same number of choices,
+// Reduce makes the script of a failure smaller, as long as a run violates the same invariant with the same message, apart from strings and numbers, and needs the same number of choices,
 // and returns the smaller script and the failure with it. smaller yields scripts with one change each, and how the change renames choices.
 // start makes the program of a script, or returns an error if the script is invalid. The runs of Reduce and those that
 // shrank the choices are at most 200.
 func Reduce[S any](f *Failure, script S, smaller func(S) iter.Seq2[S, func(at, option string) (string, string)], start func(S) (Program, error)) (S, *Failure) {
-	s := &shrinker{invariant: f.Invariant, runs: f.Shrunk, list: f.Choices}
+	s := &shrinker{invariant: f.Invariant, form: form(f.Message), runs: f.Shrunk, list: f.Choices}
 	try := func(script S, then func()) bool {
 		program, err := start(script)
 		if err != nil {
