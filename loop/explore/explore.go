@@ -157,7 +157,7 @@ func Exhaust(start func() Program, b Bounds) *Result {
 // reserved is a number of bytes.
 const reserved = 32 << 20
 
-// minParts is the least number of parts of an exploration that has so many runs.
+// minParts is the least number of parts of an exploration, unless it has fewer runs.
 const minParts = 16
 
 // concurrently calls work with a program for each processor, at most n, and with their number.
