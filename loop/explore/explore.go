@@ -137,7 +137,10 @@ func Exhaust(start func() Program, b Bounds) *Result {
 	open := slices.Clone(parts)
 	for left := b.Runs; len(open) > 0 && left > 0; {
 		for i, p := range open {
-			p.limit = p.runs + (left+len(open)-1-i)/len(open) // the sum of these shares is left
+			p.limit = p.runs + left/len(open)
+			if i < left%len(open) {
+				p.limit++
+			}
 		}
 		var next atomic.Int64
 		concurrently(start, len(open), func(program Program, _ int) {
