@@ -44,13 +44,20 @@ func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 		return replayed(t, loop, opts)
 	}
 	r := Explored(t, loop, opts)
+	report(t, loop, opts, r)
+	return r
+}
+
+// report fails t for what an exploration found.
+func report(t *testing.T, loop Loop, opts *ExploreOptions, r *explore.Result) {
+	t.Helper()
 	t.Log(r.Summary())
-	report := t.Errorf
+	unfinished := t.Errorf
 	if opts != nil && opts.Runs > 0 {
-		report = t.Logf
+		unfinished = t.Logf
 	}
 	for _, u := range r.Unfinished {
-		report("not all orders and faults were explored: %s; explore fewer faults or a smaller script, or set ExploreOptions.Runs to accept that", u)
+		unfinished("not all orders and faults were explored: %s; explore fewer faults or a smaller script, or set ExploreOptions.Runs to accept that", u)
 	}
 	x := newExploration(t, loop, opts)
 	for _, f := range r.Failures {
@@ -63,7 +70,6 @@ func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	for _, u := range r.Unstable {
 		t.Errorf("the loop is not deterministic: %s", u)
 	}
-	return r
 }
 
 // Explored explores the loop as [Explore] does. It does not fail t for what it finds, except for a run that does not end in the limit of

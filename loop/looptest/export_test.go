@@ -60,6 +60,12 @@ func RepeatTest(t *testing.T, loop Loop, opts *ExploreOptions, f *explore.Failur
 	return newExploration(t, loop, opts).repeatTest(f)
 }
 
+// Report fails t for what an exploration found.
+func Report(t *testing.T, loop Loop, opts *ExploreOptions, r *explore.Result) {
+	t.Helper()
+	report(t, loop, opts, r)
+}
+
 // Replayed returns the violations of the run with these choices.
 func Replayed(t *testing.T, loop Loop, opts *ExploreOptions) []check.Violation {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/loop/looptest"
 )
 
@@ -32,6 +33,8 @@ func TestCheckProcess(t *testing.T) {
 		looptest.Check(t, looptest.LoopFunc(func(context.Context, *looptest.Input) (*looptest.Result, error) { return &looptest.Result{}, nil }), list...)
 	case "no request":
 		looptest.HTTP(t, func(context.Context, *http.Client, string, *looptest.Input) (string, error) { return "", nil }, list...)
+	case "report":
+		looptest.Report(t, &other{}, nil, &explore.Result{Unfinished: list})
 	case "explore":
 		loop, opts := exploredLoop(list[0])
 		looptest.Explore(t, loop, opts)
@@ -69,6 +72,7 @@ func TestCheckOutput(t *testing.T) {
 		"explored once":        {"explore:once", "", false, []string{"INV-26: the run does not end: it waits for a locked mutex"}},
 		"explored, abandoned":  {"explore:waits outside", " -test.timeout=6s", false, []string{"INV-26: the run does not end in one minute of real time", where}},
 		"explored in part":     {"explore:in part", "", true, []string{"not all orders and faults were explored: the number of runs reached the highest one, 5"}},
+		"unfinished":           {"report:limit", "", false, []string{"not all orders and faults were explored: limit; explore fewer faults or a smaller script, or set ExploreOptions.Runs"}},
 		"random error":         {"explore:random error", "", false, []string{"the loop is not deterministic: the same choices gave two runs: ["}},
 		"no reason":            {":INV-05", "", false, []string{`exception "INV-05": want an invariant and a reason`}},
 		"unknown invariant":    {":INV-99=x", "", false, []string{`exception "INV-99=x": want an invariant and a reason`}},
