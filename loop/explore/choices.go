@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -168,12 +169,17 @@ func numbered(label string, n int) string {
 type Choice struct {
 	// At is the point of the run, such as "tool call c1" or "next answer #2".
 	At string
-	// Option is what was chosen there. It does not contain ": ".
+	// Option is what was chosen there.
 	Option string
 }
 
-// String returns "AT: OPTION".
-func (c Choice) String() string { return c.At + ": " + c.Option }
+// String returns "AT: OPTION". An option that contains ": ", such as the id of a call, is quoted.
+func (c Choice) String() string {
+	if strings.Contains(c.Option, ": ") {
+		return c.At + ": " + strconv.Quote(c.Option)
+	}
+	return c.At + ": " + c.Option
+}
 
 // taken returns the choices that are not option 0.
 func taken(points []point) (list []Choice) {

@@ -24,6 +24,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -475,6 +476,13 @@ const unlimited = 1 << 30
 
 // ParseChoice reads "AT: OPTION", as [Choice.String] writes it.
 func ParseChoice(s string) (Choice, error) {
+	for i := range s {
+		if i > 0 && strings.HasPrefix(s[i:], `: "`) {
+			if option, err := strconv.Unquote(s[i+2:]); err == nil && strings.Contains(option, ": ") {
+				return Choice{s[:i], option}, nil
+			}
+		}
+	}
 	i := strings.LastIndex(s, ": ")
 	if i <= 0 || i+2 == len(s) {
 		return Choice{}, fmt.Errorf("choice %q: want POINT: OPTION, such as %q", s, "tool call c1: fails")

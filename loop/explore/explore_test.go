@@ -340,7 +340,18 @@ func TestEndedGoroutine(t *testing.T) {
 
 // TestParseChoice reads what String writes.
 func TestParseChoice(t *testing.T) {
-	for _, c := range []explore.Choice{{"tool call c1", "fails"}, {`tool call a {"n": 4} #3`, "fails"}, {"model call 1", "fails after event 3 with status 500"}} {
+	for _, c := range []explore.Choice{
+		{"tool call c1", "fails"},
+		{`tool call a {"n": 4} #3`, "fails"},
+		{"model call 1", "fails after event 3 with status 500"},
+		{"tool call c: 1", "fails"},
+		{`tool call c: "1"`, "fails"},
+		{"next answer 2", "c: 2"},
+		{"next answer 2", `"c: 2" #2`},
+		{"next answer 2", `1 of "A"`},
+		{"next answer 2", `1 of "the names: \"A\""`},
+		{"next answer 2", `"A"`},
+	} {
 		got, err := explore.ParseChoice(c.String())
 		if err != nil || got != c {
 			t.Errorf("%q: %+v, %v", c, got, err)

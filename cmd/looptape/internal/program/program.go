@@ -73,15 +73,16 @@ type Explorer struct {
 	requests atomic.Int64 // of all runs
 
 	mu      sync.Mutex
-	learned map[string]int // the highest number of requests that came, by what was delivered before
-	gap     time.Duration  // the longest time between two concurrent requests
-	err     error          // why programs cannot be run
+	learned map[string]int  // the highest number of requests that came, by what was delivered before
+	ends    map[string]bool // what was delivered before the end of a run
+	gap     time.Duration   // the longest time between two concurrent requests
+	err     error           // why programs cannot be run
 }
 
 // New returns an Explorer, after a first run without a fault. It returns an error if the program cannot be run, or makes
 // no request. All runs end when ctx ends.
 func New(ctx context.Context, cfg Config) (*Explorer, error) {
-	e := &Explorer{Config: cfg, ctx: ctx, world: wire.NewWorld(cfg.Wire), learned: map[string]int{}}
+	e := &Explorer{Config: cfg, ctx: ctx, world: wire.NewWorld(cfg.Wire), learned: map[string]int{}, ends: map[string]bool{}}
 	e.world.Stall = func(ctx context.Context) { _ = e.clock.Sleep(ctx, cfg.Stall) }
 	e.probing.Store(true)
 	p := e.Program()

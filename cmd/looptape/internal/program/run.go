@@ -214,6 +214,9 @@ func (r *run) wait(ended <-chan struct{}) (over bool) {
 	for before := len(r.world.Pending()); ; {
 		select {
 		case <-ended:
+			r.Explorer.mu.Lock()
+			defer r.Explorer.mu.Unlock()
+			r.ends[r.key] = true
 			return true
 		default:
 		}
@@ -238,13 +241,17 @@ func (r *run) wait(ended <-chan struct{}) (over bool) {
 	}
 }
 
-// settle returns how long to wait for another request: several times as long as one has taken.
+// settle returns how long to wait for another request: several times as long as one has taken, and much longer if something is
+// missing that came before.
 func (r *run) settle() time.Duration {
-	const factor = 5
+	const factor, missing = 5, 25
 	r.Explorer.mu.Lock()
 	defer r.Explorer.mu.Unlock()
 	d := max(r.Settle, factor*r.gap)
-	if r.learned[r.key] > 0 || r.probing.Load() { // a request that came before is missing, or others learn from this run
+	switch {
+	case r.learned[r.key] > 0 || r.ends[r.key]:
+		d = max(d, min(d*missing, r.Timeout/factor))
+	case r.probing.Load(): // others learn from this run
 		d *= factor
 	}
 	return d

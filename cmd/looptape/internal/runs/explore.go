@@ -2,13 +2,16 @@ package runs
 
 import (
 	"errors"
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/loop/scenario"
@@ -196,12 +199,15 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	if err != nil {
 		return fail(err)
 	}
+	if !slices.ContainsFunc(f.Script.Models, func(m fake.ModelScript) bool { return len(m.Responses) > 0 }) {
+		return fail(fmt.Errorf("%s: the scenario has no response of a model: add one under models", name))
+	}
 	var start func() explore.Program
 	failed := func() error { return nil }
 	if len(x.program.args) > 0 {
 		ctx, stop := x.w.Interrupted(x.c.Context())
 		defer stop()
-		start, failed, err = x.startProgram(ctx, name, f.Script)
+		start, failed, err = x.startProgram(ctx, f.Script)
 	} else {
 		start, err = scenario.Program(f.Script, x.adjust)
 	}

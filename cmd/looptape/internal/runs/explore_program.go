@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,10 +103,7 @@ func (p *programFlags) canceled() program.Cancel {
 }
 
 // startProgram returns a function that makes programs for package explore, and one that returns why runs could not be made.
-func (x *explorer) startProgram(ctx context.Context, name string, script *fake.Script) (start func() explore.Program, failed func() error, err error) {
-	if !slices.ContainsFunc(script.Models, func(m fake.ModelScript) bool { return len(m.Responses) > 0 }) {
-		return nil, nil, fmt.Errorf("%s: the scenario has no response of a model: add one under models", name)
-	}
+func (x *explorer) startProgram(ctx context.Context, script *fake.Script) (start func() explore.Program, failed func() error, err error) {
 	cfg := wire.Config{Script: script, AllowUnused: x.program.allowUnused, Token: strings.ToLower(x.w.Token())}
 	if cfg.Suppress, err = cli.Suppressed(x.program.suppress); err != nil {
 		return nil, nil, err

@@ -71,6 +71,23 @@ func TestExploreReplayed(t *testing.T) {
 	}
 }
 
+// TestExploreNoResponse: a scenario without a response of a model is an error, with a program and without one.
+func TestExploreNoResponse(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("empty.yaml", []byte("version: 2\nmodels: {main: []}\ninput: go\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{nil, {"/no/such/program"}} {
+		var stdout, stderr bytes.Buffer
+		formatText := "text"
+		x := explorer{w: &cli.World{Out: &stdout, Err: &stderr, Now: time.Now}, c: &cobra.Command{}, format: &formatText, program: programFlags{args: args}}
+		bad, cut := x.file("empty.yaml")
+		if want := "empty.yaml: the scenario has no response of a model: add one under models"; bad || !cut || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%q: bad %v, cut %v, got %s%s, want the error %s", args, bad, cut, stdout.String(), stderr.String(), want)
+		}
+	}
+}
+
 // TestExploreWrites: --write writes a scenario that is smaller, and a test with the choices that repeat the failure.
 func TestExploreWrites(t *testing.T) {
 	t.Chdir(t.TempDir())
