@@ -83,7 +83,6 @@ type Explorer struct {
 // no request. All runs end when ctx ends.
 func New(ctx context.Context, cfg Config) (*Explorer, error) {
 	e := &Explorer{Config: cfg, ctx: ctx, world: wire.NewWorld(cfg.Wire), learned: map[string]int{}, ends: map[string]bool{}}
-	e.world.Stall = func(ctx context.Context) { _ = e.clock.Sleep(ctx, cfg.Stall) }
 	e.probing.Store(true)
 	p := e.Program()
 	defer p.Close()
@@ -123,6 +122,11 @@ func (e *Explorer) fail(err error) {
 // Program returns a program with a server of its own. The caller must close it.
 func (e *Explorer) Program() explore.Program {
 	p := &process{Explorer: e, world: e.world.Copy()}
+	p.world.Stall = func(ctx context.Context) {
+		p.stalling.Add(1)
+		defer p.stalling.Add(-1)
+		_ = e.clock.Sleep(ctx, e.Stall)
+	}
 	l, err := (&net.ListenConfig{}).Listen(e.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		e.fail(err)
@@ -149,6 +153,8 @@ type process struct {
 	current atomic.Pointer[run]
 	kept    *child.Process // with Keep
 	n       int            // runs
+
+	stalling atomic.Int64 // responses that stall
 
 	signals chan syscall.Signal           // of the current run
 	running atomic.Pointer[child.Process] // kept, while it makes a run

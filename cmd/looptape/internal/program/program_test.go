@@ -156,6 +156,8 @@ func (a *agent) pair(string) error {
 				mu.Lock()
 				defer mu.Unlock()
 				came = append(came, prompt)
+			} else if a.has("hasty") {
+				os.Exit(3)
 			}
 		})
 	}
@@ -472,6 +474,23 @@ func TestPair(t *testing.T) {
 	}
 	if len(sets) != 1 {
 		t.Errorf("three explorations of one program found the sets %v", sets)
+	}
+}
+
+// TestStalledPair: a response that stalls ends before the next one comes.
+func TestStalledPair(t *testing.T) {
+	s := &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "yes"}}}}, Input: []llm.Message{llm.User("go")}}
+	cfg := config(s, "pair hasty")
+	cfg.Stall, cfg.Settle = time.Second, 300*time.Millisecond
+	e, err := program.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := e.Program()
+	defer p.Close()
+	o, unused := explore.Replay(p, []explore.Choice{{At: `model call 1 of "A"`, Option: "stalls before the first event"}})
+	if text := o.Text(); len(unused) > 0 || strings.Contains(text, "\nmodel call 1 of \"B\"") || !strings.Contains(text, "\nthe run fails: exit status 3") {
+		t.Errorf("unused %v; want that the program ends before the second response:\n%s", unused, text)
 	}
 }
 

@@ -234,7 +234,8 @@ func (r *run) wait(ended <-chan struct{}) (over bool) {
 			r.learn(arrived)
 			return false
 		}
-		if r.awaitChange(ended, n > 0, r.settle()) {
+		stalled := r.stalling.Load() > 0 // the program gets its end before another response
+		if r.awaitChange(ended, n > 0, r.settle()) && !stalled && r.stalling.Load() == 0 {
 			r.learn(arrived)
 			return false
 		}
@@ -248,9 +249,11 @@ func (r *run) settle() time.Duration {
 	r.Explorer.mu.Lock()
 	defer r.Explorer.mu.Unlock()
 	d := max(r.Settle, factor*r.gap)
-	switch {
-	case r.learned[r.key] > 0 || r.ends[r.key]:
+	switch requests, known := r.learned[r.key]; {
+	case requests > 0 || r.ends[r.key]:
 		d = max(d, min(d*missing, r.Timeout/factor))
+	case known: // the program needs time only to take the response
+		d = min(d, factor*r.Settle)
 	case r.probing.Load(): // others learn from this run
 		d *= factor
 	}
