@@ -49,10 +49,10 @@ func (s *shrinker) violation(o Outcome) int {
 	})
 }
 
-// form returns a message without what another script changes: strings, objects and numbers.
+// form returns a message without what another script changes: strings, objects, numbers, and what the tasks of a deadlock wait for.
 func form(message string) string { return values.ReplaceAllString(message, "_") }
 
-var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\{[^{}]*\}|[0-9]+`)
+var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\{[^{}]*\}|[0-9]+|tasks wait, for [^:]*`)
 
 // shrink returns true if the result is minimal.
 func (s *shrinker) shrink() (minimal bool) {
