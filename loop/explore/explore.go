@@ -89,6 +89,9 @@ type Result struct {
 	Hash   string
 	// Orders is the number of different runs without a fault.
 	Orders int
+	// Interleavings is the number of all interleavings of goroutines and answers without a fault, of which Orders are different; 0 if
+	// it is unknown. The caller of Exhaust sets it, for Summary.
+	Interleavings int
 	// Complete is true if all runs within the bounds were made. Unfinished has the reasons if they were not.
 	Complete   bool
 	Unfinished []string

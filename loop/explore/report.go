@@ -16,7 +16,11 @@ func (r *Result) Summary() string {
 		what = fmt.Sprintf("random runs %s; of %s and %s, a run shows a fault that needs %s in one order with a probability of at least %.2g, and %s with 99.9 %%",
 			limits, count(g.Tasks, "task"), count(g.Points, "point"), count(g.Depth, "event"), g.Chance(), count(g.Runs(.999), "run"))
 	case r.Complete:
-		what = fmt.Sprintf("all of %s, %s", count(r.Orders, "order"), limits)
+		what = "all of " + count(r.Orders, "order")
+		if r.Interleavings > 0 {
+			what += fmt.Sprintf(" (of %s)", count(r.Interleavings, "interleaving"))
+		}
+		what += ", " + limits
 	}
 	return fmt.Sprintf("%s, %d different: %s; set %s", count(r.Runs, "run"), r.Traces, what, r.Hash)
 }

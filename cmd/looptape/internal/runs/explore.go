@@ -224,6 +224,12 @@ func (x *explorer) file(name string) (bad, cut bool) {
 		out.Chance = r.Random.Chance()
 	} else {
 		r = explore.Exhaust(start, x.bounds)
+		const limit = 2000
+		if len(x.program.args) == 0 && x.bounds.Preemptions == 0 && len(r.Failures) == 0 && r.Orders > 1 {
+			if all := explore.Exhaust(start, explore.Bounds{Preemptions: limit, Runs: limit}); all.Complete {
+				r.Interleavings = all.Runs
+			}
+		}
 	}
 	if err := failed(); err != nil {
 		return fail(err)
