@@ -45,6 +45,9 @@ func (n *names) add(p *reply.Response, body []byte) (x *awaited, key string) {
 
 // set gives the requests their names.
 func (n *names) set() {
+	if len(n.unnamed) == 0 {
+		return
+	}
 	if len(n.first) == 0 {
 		n.first = n.unnamed
 	}

@@ -34,16 +34,17 @@ func Run(t *testing.T, f func(t *testing.T)) (ended bool) {
 
 // RunUntil is [Run] with a limit of real time, which is over when expired has a value. It then
 // returns false and the stacks of the goroutines that do not end, and these continue: virtual time
-// does not advance while a goroutine works, or waits for something that is not of its bubble. locked is true, and the limit is
-// not over, if some goroutines wait for a mutex of package sync, and all others wait, too: virtual time never advances again.
+// does not advance while a goroutine works, or waits for something that is not of its bubble. locked
+// is true, and the limit is not over, if some goroutines wait for a mutex of package sync, and all
+// others wait, too: virtual time never advances again.
 func RunUntil(t *testing.T, expired <-chan time.Time, f func(t *testing.T)) (ended bool, stacks string, locked bool) {
 	t.Helper()
-	name, result, abandoned := make(chan string, 1), make(chan bool, 1), make(chan struct{})
+	stack, result, abandoned := make(chan string, 1), make(chan bool, 1), make(chan struct{})
 	go func() {
 		defer close(result)
 		result <- Run(t, func(t *testing.T) { //nolint:thelper // it runs the test
 			var own [256]byte
-			name <- header.FindStringSubmatch(string(own[:runtime.Stack(own[:], false)]))[2]
+			stack <- string(own[:runtime.Stack(own[:], false)])
 			f(t)
 			select {
 			case <-abandoned: // a test may not end after the one that started it
@@ -52,7 +53,7 @@ func RunUntil(t *testing.T, expired <-chan time.Time, f func(t *testing.T)) (end
 			}
 		})
 	}()
-	own := sync.OnceValue(func() string { return <-name })
+	own := sync.OnceValue(func() string { return header.FindStringSubmatch(<-stack)[2] })
 	look := time.NewTicker(time.Second) //nolint:forbidigo // of real time, for a run whose virtual time stops
 	defer look.Stop()
 	for was := ""; ; {

@@ -170,8 +170,9 @@ func (f *Failure) describe(s *shrinker) {
 	}
 }
 
-// Reduce makes the script of a failure smaller, as long as a run violates the same invariant with the same message, apart from strings and numbers, and needs the same number of choices,
-// and returns the smaller script and the failure with it. smaller yields scripts with one change each, and how the change renames choices.
+// Reduce makes the script of a failure smaller, as long as a run violates the same invariant with the same message, apart
+// from strings and numbers, and needs the same number of choices, and returns the smaller script and the failure with it.
+// smaller yields scripts with one change each, and how the change renames choices.
 // start makes the program of a script, or returns an error if the script is invalid. The runs of Reduce and those that
 // shrank the choices are at most 200.
 func Reduce[S any](f *Failure, script S, smaller func(S) iter.Seq2[S, func(at, option string) (string, string)], start func(S) (Program, error)) (S, *Failure) {

@@ -11,12 +11,14 @@
 // Each case runs in a bubble of testing/synctest. Its time is virtual, so a tool of an hour
 // takes no time. A run that has not ended after three hours of virtual time, or that makes more
 // than 100 model calls, violates INV-26, and the suite continues with the next case. The loop
-// must wait only on channels, contexts, timers, and WaitGroup and Cond of package sync, not on a network or a file.
+// must wait only on channels, contexts, timers, and WaitGroup and Cond of package sync, not on a
+// network or a file.
 // [HTTP] provides the server for a loop that calls a provider with an SDK.
 //
 // Virtual time does not advance while a goroutine works, waits for a locked mutex or waits for
-// something outside of the bubble. A case that waits for mutexes alone violates INV-26 after two seconds. Another case may therefore take one minute of real time, or half of
-// the time that the -timeout of go test leaves if that is less. After the first violation of
+// something outside of the bubble. A case that waits for mutexes alone violates INV-26 after two
+// seconds. Another case may therefore take one minute of real time, or half of the time that the
+// -timeout of go test leaves if that is less. After the first violation of
 // INV-26, the rest of the suite shares one such limit. At the limit the case violates INV-26, with
 // the stacks of its goroutines, and the cases after it are not run, which fails the test. The suite
 // cannot end the goroutines of that case. There is no limit with -timeout 0. A run of [Explore] has the same limits, and ends

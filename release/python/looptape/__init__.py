@@ -8,8 +8,9 @@ Server, whose ``env`` has the environment variables that the official SDKs read:
         run_agent(base_url=fake.base_urls["openai"])
 
 ``close``, which ``with`` calls, raises LooptapeError with the report if a request was wrong or a
-response was not used. A server that is not closed makes the process fail in this case. ``check`` and ``assert_check`` check recorded runs. The fixtures
-``looptape_serve`` and ``looptape_replay`` do the same in pytest.
+response was not used. A server that is not closed makes the process fail in this case. ``check``
+and ``assert_check`` check recorded runs. The fixtures ``looptape_serve`` and ``looptape_replay`` do
+the same in pytest.
 
 Each keyword argument is the flag of the command with the same name.
 """
@@ -343,7 +344,8 @@ def record(
 def check(paths: Union[_Path, Iterable[_Path]], *, strict: bool = False, allow_empty: bool = False) -> Dict[str, Any]:
     """Check recorded runs and return the report of ``looptape check --format json``.
 
-    Its member ``ok`` is whether the exit status is 0. ``paths`` are files and folders. Raises LooptapeError if the command has no report.
+    Its member ``ok`` is whether the exit status is 0. ``paths`` are files and folders. Raises
+    LooptapeError if the command has no report.
     """
     arguments = _checking(paths, strict, allow_empty)
     done = _run([*arguments, "--format", "json"])
@@ -360,7 +362,7 @@ def assert_check(paths: Union[_Path, Iterable[_Path]], *, strict: bool = False, 
     ``paths`` are files and folders. Raises LooptapeError with the report if the exit status of
     ``looptape check`` is not 0: a run violates an invariant, or a file cannot be read.
     """
-    paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    paths = _paths(paths)
     arguments = _checking(paths, strict, allow_empty)
     done = _run(arguments)
     if done.returncode != 0:
@@ -369,9 +371,11 @@ def assert_check(paths: Union[_Path, Iterable[_Path]], *, strict: bool = False, 
 
 
 def _checking(paths: Union[_Path, Iterable[_Path]], strict: bool, allow_empty: bool) -> List[str]:
-    if isinstance(paths, (str, os.PathLike)):
-        paths = [paths]
-    return ["check", *map(_path, paths), *_flags(strict=strict, allow_empty=allow_empty)]
+    return ["check", *map(_path, _paths(paths)), *_flags(strict=strict, allow_empty=allow_empty)]
+
+
+def _paths(paths: Union[_Path, Iterable[_Path]]) -> List[_Path]:
+    return [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
 
 
 def _run(arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:

@@ -109,7 +109,11 @@ func (v *verifier) summary() string {
 // report returns the result for CI systems: a test for each kind of finding, and one for unreadable files.
 func (v *verifier) report() *testreport.Report {
 	r := &testreport.Report{Name: "looptape cassette verify", Summary: v.summary()}
-	for _, kind := range []string{kindLoad, kindSecret, kindStale, kindJournal, kindUnused, kindEmpty} {
+	for _, a := range advices() {
+		if a.lost { // the kind has another advice
+			continue
+		}
+		kind := a.kind
 		t := testreport.Test{Class: "cassettes", Name: kind}
 		for _, f := range v.Findings {
 			if f.Kind == kind {

@@ -221,16 +221,16 @@ func (r *run) wait(ended <-chan struct{}) (over bool) {
 		default:
 		}
 		pending := r.world.Pending()
-		n := len(pending)
+		n, first := len(pending), requests(pending)
 		if n > before && before > 0 {
 			r.observe(r.clock.Now().Sub(last))
 		}
 		before, last = n, r.clock.Now()
-		arrived := requests(pending) - r.base
+		arrived := first - r.base
 		if n > 1 {
 			r.parallel.Store(true)
 		}
-		if n > 0 && r.enough(arrived, n-requests(pending), n) {
+		if n > 0 && r.enough(arrived, n-first, n) {
 			r.learn(arrived)
 			return false
 		}
