@@ -217,6 +217,64 @@ func TestUnstable(t *testing.T) {
 	}
 }
 
+// TestUnstableLater reports a program that is not a function of its choices where its first runs are.
+func TestUnstableLater(t *testing.T) {
+	var runs atomic.Uint64
+	r := explore.Exhaust(func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) (o explore.Outcome) {
+			for range 7 {
+				o.Digest = o.Digest<<1 | uint64(c.Order("next", "", []string{"a", "b"})) //nolint:gosec // 0 or 1
+			}
+			if o.Digest == 1 {
+				o.Digest = 1000 + runs.Add(1)
+			}
+			return o
+		})
+	}, explore.Bounds{})
+	if want := []string{"the same choices gave two runs: [next #7: b]"}; !slices.Equal(r.Unstable, want) {
+		t.Errorf("unstable: %q, want %q", r.Unstable, want)
+	}
+}
+
+// TestViolatingFaults: runs with different faults are not added up when the other orders with one are skipped.
+func TestViolatingFaults(t *testing.T) {
+	const orders = 600
+	r := explore.Exhaust(func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) (o explore.Outcome) {
+			part := c.Order("part", "", make([]string, 16))
+			fault := c.Fault("call", "", []string{"", "fails", "hangs", "panics"})
+			if part == 0 && fault > 0 {
+				c.Order("next", "", make([]string, orders))
+				o.Violations = []check.Violation{{Invariant: "INV-08"}}
+			}
+			return o
+		})
+	}, explore.Bounds{Faults: 1})
+	if want := 16*4 - 3 + 3*orders; r.Runs != want || !r.Complete || r.Failures[0].Count != 3*orders {
+		t.Errorf("%s, unfinished %q; want %d runs", r.Summary(), r.Unfinished, want)
+	}
+}
+
+// TestPassingNeighbor: the run without one of the choices violates another invariant, so it is not the passing neighbor.
+func TestPassingNeighbor(t *testing.T) {
+	r := explore.Exhaust(func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) (o explore.Outcome) {
+			one, two := c.Fault("call", "a", []string{"", "fails"}), c.Fault("call", "b", []string{"", "fails"})
+			switch {
+			case one+two == 2:
+				o.Violations = []check.Violation{{Invariant: "INV-01"}}
+			case one == 1:
+				o.Violations = []check.Violation{{Invariant: "INV-02"}}
+			}
+			return o
+		})
+	}, explore.Bounds{Faults: 2})
+	i := slices.IndexFunc(r.Failures, func(f *explore.Failure) bool { return f.Invariant == "INV-01" })
+	if i < 0 || r.Failures[i].Flipped == nil || r.Failures[i].Flipped.String() != "call a: fails" {
+		t.Errorf("got %+v; want the passing neighbor without the fault of a", r.Failures)
+	}
+}
+
 // TestRandomUnstable reports a program that is not a function of its choices in runs with a fault.
 func TestRandomUnstable(t *testing.T) {
 	var runs atomic.Uint64

@@ -298,22 +298,16 @@ func (c *conversation) run(call llm.ToolCall) (r llm.ToolResult, ok bool) {
 	if i < 0 && c.fault == "guesses" {
 		i = 0
 	}
-	var v any
-	err := json.Unmarshal([]byte(args), &v)
+	valid := json.Valid([]byte(args))
 	switch {
 	case c.fault == "deaf tool":
 		ctx = context.WithoutCancel(ctx)
-	case c.fault == "encodes" && err == nil:
-		b, err := json.Marshal(v)
-		if err != nil {
-			fail(err)
-			return r, true
-		}
-		args = string(b)
-	case c.fault == "{} instead" && err != nil:
-		args, err = "{}", nil
+	case c.fault == "encodes" && valid:
+		args = encodedAgain(args)
+	case c.fault == "{} instead" && !valid:
+		args, valid = "{}", true
 	}
-	if i < 0 || err != nil {
+	if i < 0 || !valid {
 		fail("cannot be run: " + args)
 		return r, true
 	}
@@ -326,4 +320,16 @@ func (c *conversation) run(call llm.ToolCall) (r llm.ToolResult, ok bool) {
 		return r, true
 	}
 	return llm.ToolResult{ID: call.ID, Name: call.Name, Content: []llm.Part{llm.Text{Text: text}}}, true
+}
+
+func encodedAgain(args string) string {
+	var v any
+	if err := json.Unmarshal([]byte(args), &v); err != nil {
+		panic(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
 }
