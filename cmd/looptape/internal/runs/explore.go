@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/cmd/looptape/internal/program"
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/explore"
@@ -51,6 +52,8 @@ concurrently.
 
 --write writes two files for each failure to a folder: a scenario that is as
 small as the failure permits, and a Go test that repeats the failure with it.
+For a program it writes only the scenario, whose first lines have the command
+that repeats the failure.
 
 Exit status: 0 if no run violates an invariant, 1 if one does or if a run
 differs when it is repeated, 2 if a file cannot be read, if the program cannot
@@ -68,7 +71,7 @@ be started or makes no request, or if not all runs were made.`,
 	f.IntVar(&x.depth, "depth", 3, "with --seed: the `number` of events whose order a fault may depend on")
 	f.IntVar(&x.only, "run", 0, "with --seed: make only run `n`")
 	f.StringArrayVar(&x.choices, "choice", nil, "repeat the run with this `choice`, as a report prints it; can be repeated")
-	f.StringVar(&x.folder, "write", "", "write a smaller scenario and a Go test of each failure to this `folder`")
+	f.StringVar(&x.folder, "write", "", "write a smaller scenario, and a Go test, of each failure to this `folder`")
 	x.program.add(c)
 	x.format = cli.FormatFlag(c, "text", "json")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -142,24 +145,27 @@ func (x *explorer) validate(changed func(string) bool) error {
 
 // explored is the output of --format json.
 type explored struct {
-	File        string            `json:"file"`
-	Looptape    string            `json:"looptape,omitempty"` // the version of the command
-	OK          bool              `json:"ok"`
-	Complete    bool              `json:"complete"`             // all runs within the bounds were made
-	Unfinished  []string          `json:"unfinished,omitempty"` // why they were not
-	Faults      int               `json:"faults"`
-	Preemptions int               `json:"preemptions"`
-	Seed        *uint64           `json:"seed,omitempty"`
-	Runs        int               `json:"runs"`
-	Different   int               `json:"different"`
-	Orders      int               `json:"orders"` // different runs without a fault
-	Set         string            `json:"set"`    // identifies the set of different runs
-	Chance      float64           `json:"chance,omitempty"`
-	Failures    []exploredFailure `json:"failures"`
-	Unstable    []string          `json:"unstable,omitempty"`
-	Unused      []string          `json:"unused,omitempty"` // choices that the run did not have
-	Trace       string            `json:"trace,omitempty"`
-	Error       string            `json:"error,omitempty"`
+	File        string   `json:"file"`
+	Looptape    string   `json:"looptape,omitempty"` // the version of the command
+	OK          bool     `json:"ok"`
+	Complete    bool     `json:"complete"`             // all runs within the bounds were made
+	Unfinished  []string `json:"unfinished,omitempty"` // why they were not
+	Faults      int      `json:"faults"`
+	Preemptions int      `json:"preemptions"`
+	Seed        *uint64  `json:"seed,omitempty"`
+	Runs        int      `json:"runs"`
+	Different   int      `json:"different"`
+	Orders      int      `json:"orders"` // different runs without a fault
+	// Interleavings is the number of all interleavings of goroutines and answers without a fault, if it is known.
+	Interleavings int `json:"interleavings,omitempty"`
+
+	Set      string            `json:"set"` // identifies the set of different runs
+	Chance   float64           `json:"chance,omitempty"`
+	Failures []exploredFailure `json:"failures"`
+	Unstable []string          `json:"unstable,omitempty"`
+	Unused   []string          `json:"unused,omitempty"` // choices that the run did not have
+	Trace    string            `json:"trace,omitempty"`
+	Error    string            `json:"error,omitempty"`
 }
 
 type exploredFailure struct {
@@ -202,12 +208,16 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	if !slices.ContainsFunc(f.Script.Models, func(m fake.ModelScript) bool { return len(m.Responses) > 0 }) {
 		return fail(fmt.Errorf("%s: the scenario has no response of a model: add one under models", name))
 	}
+	ctx, stop := x.w.Interrupted(x.c.Context())
+	defer stop()
 	var start func() explore.Program
 	failed := func() error { return nil }
 	if len(x.program.args) > 0 {
-		ctx, stop := x.w.Interrupted(x.c.Context())
-		defer stop()
-		start, failed, err = x.startProgram(ctx, f.Script)
+		x.bounds.Repeat = x.program.repeat
+		var e *program.Explorer
+		if e, err = x.startProgram(ctx, f.Script); err == nil {
+			start, failed = e.Program, e.Err
+		}
 	} else {
 		start, err = scenario.Program(f.Script, x.adjust)
 	}
@@ -237,7 +247,7 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	out.take(r, x.program.command(name))
 	if x.folder != "" {
 		for i, failure := range r.Failures {
-			if out.Failures[i].Files, err = x.write(name, f.Script, failure); err != nil {
+			if out.Failures[i].Files, err = x.write(ctx, name, f.Script, failure); err != nil {
 				return fail(err)
 			}
 		}
@@ -254,6 +264,7 @@ func (x *explorer) file(name string) (bad, cut bool) {
 func (o *explored) take(r *explore.Result, command string) {
 	o.Unfinished = r.Unfinished
 	o.Complete, o.Runs, o.Different, o.Orders, o.Set, o.Unstable = r.Complete, r.Runs, r.Traces, r.Orders, r.Hash, r.Unstable
+	o.Interleavings = r.Interleavings
 	for _, f := range r.Failures {
 		o.Failures = append(o.Failures, failureOf(f, command))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/internal/child"
 	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/trace/check"
 )
 
 // programFlags are the flags of explore for a program.
@@ -34,7 +35,7 @@ type programFlags struct {
 // names of the flags that have an effect only with a program, and of those that have none.
 var (
 	forProgram     = []string{"keep", "timeout", "cancel", "cancel-timeout", "stall", "settle", "repeat", "expect-status", "suppress", "allow-unused"}
-	withoutProgram = []string{"preemptions", "write"}
+	withoutProgram = []string{"preemptions"}
 )
 
 func (p *programFlags) add(c *cobra.Command) {
@@ -102,14 +103,15 @@ func (p *programFlags) canceled() program.Cancel {
 	return program.Cancel(p.cancel)
 }
 
-// startProgram returns a function that makes programs for package explore, and one that returns why runs could not be made.
-func (x *explorer) startProgram(ctx context.Context, script *fake.Script) (start func() explore.Program, failed func() error, err error) {
+// startProgram runs the program with a script for package explore.
+func (x *explorer) startProgram(ctx context.Context, script *fake.Script) (*program.Explorer, error) {
 	cfg := wire.Config{Script: script, AllowUnused: x.program.allowUnused, Token: strings.ToLower(x.w.Token())}
+	var err error
 	if cfg.Suppress, err = cli.Suppressed(x.program.suppress); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	info := wire.New(cfg)
-	e, err := program.New(ctx, program.Config{
+	return program.New(ctx, program.Config{
 		Wire: cfg, Args: x.program.args, Keep: x.program.keep, Status: x.program.status,
 		Cancel: x.program.canceled(), CancelTimeout: x.program.cancelTimeout,
 		Timeout: x.program.timeout, Stall: x.program.stall, Settle: x.program.settle,
@@ -118,11 +120,33 @@ func (x *explorer) startProgram(ctx context.Context, script *fake.Script) (start
 		},
 		Log: x.w.Log(),
 	})
-	if err != nil {
-		return nil, nil, err
+}
+
+// reduceProgram returns a smaller script with which the program has the failure, or the same script if the failure is unstable.
+func (x *explorer) reduceProgram(ctx context.Context, script *fake.Script, f *explore.Failure) (*fake.Script, *explore.Failure) {
+	if f.Shown < f.Repeated {
+		return script, f
 	}
-	x.bounds.Repeat = x.program.repeat
-	return e.Program, e.Err, nil
+	start := func(script *fake.Script) (explore.Program, error) {
+		e, err := x.startProgram(ctx, script)
+		if err != nil {
+			return nil, err
+		}
+		return e.Program(), nil
+	}
+	smaller, reduced := explore.Reduce(f, script, (*fake.Script).Smaller, start)
+	p, err := start(smaller)
+	if err != nil {
+		return script, f
+	}
+	defer p.Close()
+	for range f.Repeated {
+		o, _ := explore.Replay(p, reduced.Choices)
+		if !slices.ContainsFunc(o.Violations, func(v check.Violation) bool { return v.Invariant == f.Invariant }) {
+			return script, f
+		}
+	}
+	return smaller, reduced
 }
 
 // command returns the end of a command that repeats a run: the scenario and the program. If the arguments of

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -35,31 +36,42 @@ func (x *explorer) makeFolder(scenarios []string) error {
 
 func baseName(name string) string { return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)) }
 
-// write writes a scenario that is as small as a failure permits, and a Go test that repeats it.
-func (x *explorer) write(name string, script *fake.Script, f *explore.Failure) (files []string, err error) {
-	script, f = scenario.Reduce(script, x.adjust, f)
+// write writes a scenario that is as small as a failure permits, and a Go test that repeats it unless it is of a program.
+func (x *explorer) write(ctx context.Context, name string, script *fake.Script, f *explore.Failure) (files []string, err error) {
+	ofLoop := len(x.program.args) == 0
+	if ofLoop {
+		script, f = scenario.Reduce(script, x.adjust, f)
+	} else {
+		script, f = x.reduceProgram(ctx, script, f)
+	}
 	yaml, err := script.YAML()
 	if err != nil {
 		return nil, err
 	}
 	base := baseName(name) + "-" + strings.ToLower(f.Invariant)
 	yamlName := base + ".yaml"
-	comment := fmt.Sprintf("# %s\n# %s\n", oneLine(f.Violation.String()), oneLine(repeatCommand(quoted(yamlName), f.Choices)))
-	source := testSource(base, yamlName, f)
-	for _, out := range []struct {
-		name string
-		data []byte
-	}{{yamlName, append([]byte(comment), yaml...)}, {strings.ReplaceAll(base, "-", "_") + "_test.go", source}} {
-		path := filepath.Join(x.folder, out.name)
-		if err := x.w.Output(path, func(w io.Writer) error {
-			_, err := w.Write(out.data)
-			return err
-		}); err != nil {
-			return files, err
-		}
-		files = append(files, path)
+	from := yamlName
+	if !ofLoop { // the paths of its command are relative to this folder
+		from = filepath.Join(x.folder, yamlName)
 	}
-	return files, nil
+	comment := fmt.Sprintf("# %s\n# %s\n", oneLine(f.Violation.String()), oneLine(repeatCommand(x.program.command(from), f.Choices)))
+	write := func(name string, data []byte) {
+		if err != nil {
+			return
+		}
+		path := filepath.Join(x.folder, name)
+		if err = x.w.Output(path, func(w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		}); err == nil {
+			files = append(files, path)
+		}
+	}
+	write(yamlName, append([]byte(comment), yaml...))
+	if ofLoop {
+		write(strings.ReplaceAll(base, "-", "_")+"_test.go", testSource(base, yamlName, f))
+	}
+	return files, err
 }
 
 func oneLine(s string) string {
