@@ -3,7 +3,6 @@ package looptest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -331,9 +330,12 @@ func appendJSON(dst []byte, messages []llm.Message) []byte {
 	return dst
 }
 
-func clone(messages []llm.Message) (out []llm.Message) {
-	text, _ := json.Marshal(messages) // the messages of the cases are valid
-	_ = json.Unmarshal(text, &out)
+func clone(messages []llm.Message) []llm.Message {
+	out := slices.Clone(messages)
+	for i, m := range messages {
+		out[i] = llm.Message{}
+		_ = out[i].UnmarshalJSON(m.AppendJSON(nil)) // the messages of the cases are valid
+	}
 	return out
 }
 
