@@ -131,17 +131,12 @@ type Failure struct {
 // the script has would have more and more of them. Which runs are made does not depend on the number of processors.
 func Exhaust(start func() Program, b Bounds) *Result {
 	e := &search{start: start, bounds: b}
-	var parts []*part
-	for _, root := range e.divide(minParts) {
-		p := newPart()
-		p.root, p.open, p.next = root, true, &Choices{bounds: b, prefix: slices.Clone(root)}
-		parts = append(parts, p)
-	}
+	parts := e.divide(minParts)
 	b.Runs = cmp.Or(b.Runs, DefaultRuns)
 	open := slices.Clone(parts)
 	for left := b.Runs; len(open) > 0 && left > 0; {
 		for i, p := range open {
-			p.limit = p.runs + left/len(open)
+			p.open, p.limit = true, p.runs+left/len(open)
 			if i < left%len(open) {
 				p.limit++
 			}
@@ -164,7 +159,7 @@ func Exhaust(start func() Program, b Bounds) *Result {
 // reserved is a number of bytes.
 const reserved = 32 << 20
 
-// minParts is the least number of parts of an exploration, unless it has fewer runs.
+// minParts is the least number of parts of an exploration that begin without a fault, unless it has fewer orders.
 const minParts = 16
 
 // concurrently calls work with a program for each processor, at most n, and with their number.
@@ -197,29 +192,42 @@ type search struct {
 	unstable []string
 }
 
-// divide returns choices that runs begin with, in order, such that each run begins with one of them. There are
-// at least n, unless there are fewer runs. It makes its runs twice.
-func (e *search) divide(n int) (roots [][]int) {
+// divide returns parts, in order, such that each run is in one of them. At least n begin without a fault, unless there are fewer orders:
+// most runs with a fault have it after some orders. The faults of one point are one part. It makes its runs twice.
+func (e *search) divide(n int) (parts []*part) {
 	program := e.start()
 	defer program.Close()
-	roots = [][]int{nil}
-	for open := true; open && len(roots) < n; {
-		open = false
-		var next [][]int
-		for _, root := range roots {
-			points := e.both(program, root)
-			if len(points) <= len(root) {
-				next = append(next, root)
+	parts = []*part{newPart(nil, e.bounds)}
+	for open := 1; open > 0 && open < n; {
+		open = 0
+		var next []*part
+		for _, p := range parts {
+			if !p.divisible {
+				next = append(next, p)
 				continue
 			}
-			open = true
-			for i := range points[len(root)].n {
-				next = append(next, append(slices.Clone(root), i))
+			points := e.both(program, p.root)
+			if len(points) == len(p.root) {
+				p.divisible = false
+				next = append(next, p)
+				continue
+			}
+			at := points[len(p.root)]
+			options := at.n
+			if at.kind == fault {
+				options = 1
+			}
+			for i := range options {
+				next = append(next, newPart(append(slices.Clone(p.root), i), e.bounds))
+			}
+			open += options
+			if options < at.n {
+				next = append(next, newPart(p.root, e.bounds, options))
 			}
 		}
-		roots = next
+		parts = next
 	}
-	return roots
+	return parts
 }
 
 // both makes a run twice and returns its points.
@@ -261,6 +269,7 @@ func difference(one, two *Choices, first string, b Outcome) string {
 // part is the result of the runs with one beginning.
 type part struct {
 	root      []int    // the choices that each run begins with
+	divisible bool     // into the options of the next point
 	open      bool     // there are other runs
 	next      *Choices // of the next run
 	violating int      // runs that violate an invariant, with the last fault of the next run
@@ -274,12 +283,17 @@ type part struct {
 	unstable string
 }
 
-func newPart() *part {
-	return &part{traces: map[uint64]bool{}, failures: map[string]*found{}}
+// newPart returns the part of the runs with the choices of root. With first, it has only the runs in which the next choice is first or a later
+// option.
+func newPart(root []int, b Bounds, first ...int) *part {
+	return &part{
+		root: root, divisible: len(first) == 0, next: &Choices{bounds: b, prefix: slices.Concat(root, first)},
+		traces: map[uint64]bool{}, failures: map[string]*found{},
+	}
 }
 
 // twice is the number of first runs of a part that are made again.
-const twice = 20
+const twice = 10
 
 // again makes a run again and describes the difference, if there is one.
 func again(program Program, c *Choices, digest uint64) string {
@@ -368,7 +382,7 @@ func (p *part) add(o Outcome, c *Choices) {
 // merge adds up the parts, in order, and shrinks the failures.
 func (e *search) merge(parts []*part) *Result {
 	r := &Result{Bounds: e.bounds, Complete: true, Unstable: e.unstable}
-	all := newPart()
+	all := newPart(nil, e.bounds)
 	cut, skipped := false, ""
 	for _, p := range parts {
 		for _, f := range p.failures {

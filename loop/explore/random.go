@@ -47,7 +47,7 @@ func Random(start func() Program, o RandomOptions) *Result {
 	}
 	parts := make([]*part, runtime.GOMAXPROCS(0))
 	concurrently(start, len(parts), func(program Program, worker int) {
-		q := newPart()
+		q := newPart(nil, o.Bounds)
 		parts[worker] = q
 		for n := first + worker; n <= last; n += len(parts) {
 			pick := p.begin(rand.New(rand.NewPCG(o.Seed, uint64(n))), o.Faults) //nolint:gosec // not for security
@@ -74,7 +74,7 @@ func Random(start func() Program, o RandomOptions) *Result {
 }
 
 // twiceRandom is the number of first runs of [Random] that are made again, about that of [Exhaust].
-const twiceRandom = 8 * twice
+const twiceRandom = 16 * twice
 
 // Guarantee is what PCT guarantees for a bug of a depth.
 type Guarantee struct {
