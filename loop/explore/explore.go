@@ -207,7 +207,7 @@ func (e *search) divide(n int) (parts []*part) {
 				continue
 			}
 			points := e.both(program, p.root)
-			if len(points) == len(p.root) {
+			if len(points) <= len(p.root) {
 				p.divisible = false
 				next = append(next, p)
 				continue
