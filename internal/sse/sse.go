@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 )
 
 // Event is one event of a stream.
@@ -50,6 +51,12 @@ const maxOther = 64 << 10
 
 // readSize is how much is read at once.
 const readSize = 4 << 10
+
+// buffers has the buffers of readers that were released.
+var buffers = sync.Pool{New: func() any {
+	b := make([]byte, 0, readSize)
+	return &b
+}}
 
 // usual is how many bytes most events do not go beyond.
 const usual = 1 << 10
@@ -125,6 +132,13 @@ func (r *Reader) field(line []byte) {
 	}
 }
 
+// Release lets another Reader use the memory of r, which must not be used again.
+func (r *Reader) Release() {
+	if buf := r.buf; cap(buf) == readSize {
+		buffers.Put(&buf)
+	}
+}
+
 // OtherLines returns the lines so far that are no fields of an event, up to 64 KiB. Some servers
 // send errors in such lines.
 func (r *Reader) OtherLines() []byte { return r.other }
@@ -188,6 +202,9 @@ func (r *Reader) fill() {
 		r.buf = r.buf[:copy(r.buf, r.buf[r.pos:])]
 		r.scanned -= r.pos
 		r.pos = 0
+	}
+	if r.buf == nil {
+		r.buf = (*buffers.Get().(*[]byte))[:0]
 	}
 	if cap(r.buf)-len(r.buf) < readSize/2 {
 		r.buf = append(make([]byte, 0, min(2*cap(r.buf)+readSize, r.limit+2*readSize)), r.buf...)

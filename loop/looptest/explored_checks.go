@@ -90,26 +90,36 @@ func (r *exploredRun) checkSentBack(where string, resp *llm.Response, added []ll
 // checkTexts checks that each result is what the tool did for its call. The calls of a message may have one id, which is
 // reported elsewhere.
 func (r *exploredRun) checkTexts(where string, list []llm.Message) {
-	calls := map[string][]llm.ToolCall{}
-	for _, m := range list {
-		own := m.Calls()
-		for _, c := range own {
-			delete(calls, c.ID)
-		}
-		for _, c := range own {
-			calls[c.ID] = append(calls[c.ID], c)
-		}
-		for _, res := range resultsIn(m) {
-			right := func(c llm.ToolCall) bool {
-				id, _ := r.wrong(c, res)
-				return id == ""
-			}
-			if own := calls[res.ID]; len(own) > 0 && !slices.ContainsFunc(own, right) {
-				c := own[0]
-				id, why := r.wrong(c, res)
-				r.report(id, "%s: the result of the call %q of %s with %s is %s", where, c.ID, c.Name, c.Arguments, why)
+	for i, m := range list {
+		for _, p := range m.Parts {
+			if res, is := p.(llm.ToolResult); is {
+				r.checkText(where, res, list[:i+1])
 			}
 		}
+	}
+}
+
+// checkText checks a result of one of the calls of the last message that has calls with its id.
+func (r *exploredRun) checkText(where string, res llm.ToolResult, list []llm.Message) {
+	var first llm.ToolCall
+	calls, why, id := 0, "", ""
+	for i := len(list) - 1; i >= 0 && calls == 0; i-- {
+		for _, p := range list[i].Parts {
+			c, is := p.(llm.ToolCall)
+			if !is || c.ProviderExecuted || c.ID != res.ID {
+				continue
+			}
+			wrong, how := r.wrong(c, res)
+			if wrong == "" {
+				return
+			}
+			if calls++; calls == 1 {
+				first, id, why = c, wrong, how
+			}
+		}
+	}
+	if calls > 0 {
+		r.report(id, "%s: the result of the call %q of %s with %s is %s", where, first.ID, first.Name, first.Arguments, why)
 	}
 }
 

@@ -33,7 +33,7 @@ import (
 // "thinking" in Extra. Members of Extra replace those of the body. To mark a tool with
 // cache_control, or to set the lifetime of a mark, put the whole tools or system there.
 func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
-	w := writer{codec.Writer{Req: req, Dst: []byte{'{'}}}
+	w := writer{codec.NewWriter(req)}
 	w.body()
 	if w.Err != nil {
 		return nil, w.Err

@@ -30,7 +30,7 @@ func (GenerateContent) EncodeRequest(req *llm.Request) (*protocol.Request, error
 	if err := codec.CheckExtra(req.Extra); err != nil {
 		return nil, err
 	}
-	w := writer{Writer: codec.Writer{Req: req, Dst: []byte{'{'}}, gemini3: SignsCalls(req.Model)}
+	w := writer{Writer: codec.NewWriter(req), gemini3: SignsCalls(req.Model)}
 	w.body()
 	if w.Err != nil {
 		return nil, w.Err

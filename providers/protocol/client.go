@@ -180,8 +180,9 @@ func (a *exchange) request(ctx context.Context, req *llm.Request) (*http.Request
 	maps.Copy(hr.Header, r.Header.Clone()) // an authorizer may add to the values
 	maps.Copy(hr.Header, c.Header.Clone())
 	hr.Header.Set("Content-Type", "application/json")
-	header, query := hr.Header.Clone(), hr.URL.RawQuery
+	header, query := hr.Header, hr.URL.RawQuery
 	if c.Authorize != nil {
+		header = header.Clone()
 		if err := c.Authorize(hr); err != nil {
 			return nil, fmt.Errorf("%s: authorizing the request: %w", name, err)
 		}
@@ -203,6 +204,7 @@ func target(base string, r *Request) string {
 // stream reads server-sent events. It emits nothing after the request is canceled.
 func (a *exchange) stream(ctx context.Context, body io.Reader) error {
 	events := sse.NewReader(body, cmp.Or(max(a.client.MaxEvent, 0), DefaultMaxEvent))
+	defer events.Release()
 	dec, emit := a.client.Protocol.NewDecoder(), a.emit
 	for !a.stopped {
 		ev, err := events.Next()

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"encoding/json"
-	"hash/fnv"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ import (
 // message, and their results in the next. The items of Responses are not messages: a client
 // may send each call with its output after it.
 func (w *Monitor) conversation(q *Request) *Conversation {
-	c, p := &Conversation{request: q}, &prefix{Hash64: fnv.New64a()}
+	c, p := &Conversation{request: q}, newPrefix()
 	list := q.Request.Messages
 	if q.Protocol.Name() != responses {
 		c.add(p, list)

@@ -292,7 +292,7 @@ func following(next []llm.Message) uint64 {
 			m.Parts[i] = r
 		}
 	}
-	return (&prefix{Hash64: fnv.New64a()}).add(m)
+	return newPrefix().add(m)
 }
 
 func systemHash(req *llm.Request) uint64 {
@@ -373,6 +373,11 @@ func contentKey(m llm.Message) string {
 type prefix struct {
 	hash.Hash64
 	text []byte
+}
+
+func newPrefix() *prefix {
+	const usual = 512 // bytes of a message
+	return &prefix{Hash64: fnv.New64a(), text: make([]byte, 0, usual)}
 }
 
 func (p *prefix) add(m llm.Message) uint64 {

@@ -33,6 +33,14 @@ type Writer struct {
 	Messages int
 }
 
+// usual is how many bytes most messages do not go beyond.
+const usual = 256
+
+// NewWriter returns a writer of the body of a request, which it begins.
+func NewWriter(req *llm.Request) Writer {
+	return Writer{Req: req, Dst: append(make([]byte, 0, usual*(len(req.Messages)+1)), '{')}
+}
+
 // Fail sets the error, which begins with the position, unless there is one.
 func (w *Writer) Fail(format string, args ...any) {
 	if w.Err != nil {

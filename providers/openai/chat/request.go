@@ -22,7 +22,8 @@ func (c Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	if err := codec.CheckExtra(req.Extra); err != nil {
 		return nil, err
 	}
-	w := writer{codec.Writer{Req: req, Dst: []byte{'{'}, OmitNull: true}, c}
+	w := writer{codec.NewWriter(req), c}
+	w.OmitNull = true
 	w.request()
 	if w.Err != nil {
 		return nil, w.Err

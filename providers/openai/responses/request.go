@@ -24,7 +24,7 @@ func (Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	if err := codec.CheckExtra(req.Extra); err != nil {
 		return nil, err
 	}
-	w := writer{Writer: codec.Writer{Req: req, Dst: []byte{'{'}}, seen: map[string]bool{}, custom: map[string]bool{}}
+	w := writer{Writer: codec.NewWriter(req), seen: map[string]bool{}, custom: map[string]bool{}}
 	if req.Model != "" {
 		w.put("model", codec.Quote(req.Model))
 	}

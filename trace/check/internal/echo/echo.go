@@ -338,8 +338,9 @@ func RepeatedCalls(response, echo []llm.Part) (found int, wrong string) {
 // calls in the same order, and each one has its id or, with an id that no call of the response has,
 // its name or its arguments. Otherwise it returns "".
 func RenamedCall(response, echo []llm.Part) (id string) {
-	was, is := clientCalls(response), clientCalls(echo)
-	if len(was) != len(is) {
+	was, is := llm.Message{Parts: response}.Calls(), llm.Message{Parts: echo}.Calls()
+	same := func(a, b llm.ToolCall) bool { return a.ID == b.ID }
+	if len(was) != len(is) || slices.EqualFunc(was, is, same) {
 		return ""
 	}
 	ids := make(map[string]bool, len(was))
@@ -357,15 +358,6 @@ func RenamedCall(response, echo []llm.Part) (id string) {
 		}
 	}
 	return id
-}
-
-func clientCalls(parts []llm.Part) (calls []llm.ToolCall) {
-	for _, p := range parts {
-		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
-			calls = append(calls, c)
-		}
-	}
-	return calls
 }
 
 // few is the number of parts that are searched before there is an index.
