@@ -26,6 +26,7 @@ func TestAL88AL89AL90Report(t *testing.T) {
 	first, second := calls("", "slow", "a", "bad", "parts", "skipped", "ghost"), calls("2", "slow")
 	first.Delay, first.Usage, first.Calls[1].Arguments = 20*time.Millisecond, llm.Usage{InputTokens: 10, OutputTokens: 1, CacheReadInputTokens: 2, CacheCreationInputTokens: 3, ReasoningOutputTokens: 4}, `{"x":`
 	first.Calls[3].Arguments = `{"n":2}`
+	second.Calls = append(second.Calls, fake.Call{ID: "3slow", Name: "slow", Arguments: "{}"}) // a report for each call, not for each tool
 	second.Delay, second.Usage = 5*time.Millisecond, llm.Usage{InputTokens: 20, OutputTokens: 2}
 	third := says("x")
 	third.Delay = 7 * time.Millisecond
@@ -64,9 +65,10 @@ func TestAL88AL89AL90Report(t *testing.T) {
 			call("ghost", "ghost", `"resultSizeBytes":68,"latencyMs":0,"skipped":false,"error":"`+ghost+`","metrics":{}`),
 		}, ",") + `],"toolTotalMs":40},` +
 		`{"index":1,"type":"tool_followup","llmLatencyMs":5,"usage":{"inputTokens":20,"outputTokens":2},"finishReason":"tool_use","toolCalls":[` +
-		call("2slow", "slow", `"resultSizeBytes":1,"latencyMs":30,"skipped":false,"error":null,"metrics":{"rows":{"value":3,"type":"count"}}`) + `],"toolTotalMs":30},` +
+		call("2slow", "slow", `"resultSizeBytes":1,"latencyMs":30,"skipped":false,"error":null,"metrics":{"rows":{"value":3,"type":"count"}}`) + "," +
+		call("3slow", "slow", `"resultSizeBytes":1,"latencyMs":30,"skipped":false,"error":null,"metrics":{"rows":{"value":3,"type":"count"}}`) + `],"toolTotalMs":60},` +
 		`{"index":2,"type":"tool_followup","llmLatencyMs":7,"usage":{"inputTokens":0,"outputTokens":0},"finishReason":"stop","toolCalls":[],"toolTotalMs":0}],` +
-		`"stepCount":2,"toolCallCount":7,"totalUsage":{"inputTokens":30,"outputTokens":3,"cachedTokens":2,"cacheWriteTokens":3,"reasoningTokens":4},"totalLlmTimeMs":32,"totalToolTimeMs":70}`
+		`"stepCount":2,"toolCallCount":8,"totalUsage":{"inputTokens":30,"outputTokens":3,"cachedTokens":2,"cacheWriteTokens":3,"reasoningTokens":4},"totalLlmTimeMs":32,"totalToolTimeMs":100}`
 	var got, expected any
 	if err := errors.Join(json.Unmarshal(b, &got), json.Unmarshal([]byte(want), &expected)); err != nil {
 		t.Fatal(err)
