@@ -35,7 +35,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Each part arrives as soon as it is sent. A reader that disconnects ends the run.
+// DA-55: each part arrives as soon as it is sent. A reader that disconnects ends the run.
 func TestWriteFlushesEachPart(t *testing.T) {
 	left := make(chan error, 1)
 	var ends trace.RunEnd

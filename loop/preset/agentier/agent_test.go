@@ -258,8 +258,8 @@ func inDeltas(modes *[]llm.ResponseMode, turns ...fake.Response) llm.Model {
 	})
 }
 
-// AG-25: with OnToken all requests of a run are streaming, and OnToken gets each delta, also of
-// responses with calls. Without it all requests are non-streaming, and no part is a token, even
+// AG-25: with OnToken all requests of a run are streaming, and OnToken gets each delta when the model sends it,
+// also of responses with calls. Without it all requests are non-streaming, and no part is a token, even
 // if the model sends deltas.
 func TestOnToken(t *testing.T) {
 	var modes []llm.ResponseMode
@@ -294,6 +294,18 @@ func TestOnToken(t *testing.T) {
 	mustRun(t, a, &agentier.RunOptions{OnToken: func(token string) { tokens = append(tokens, token) }})
 	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, tokens); diff != "" {
 		t.Errorf("tokens (-want +got):\n%s", diff)
+	}
+	clock = fake.NewClock()
+	begun := clock.Now()
+	slow := fake.Response{Chunks: []string{"a", "b"}, EventInterval: time.Second}
+	live, err := agentier.New(&fake.Model{Clock: clock, Responses: []fake.Response{slow}}, &loop.Config{Model: "m", Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens = nil
+	mustRun(t, live, &agentier.RunOptions{OnToken: func(token string) { tokens = append(tokens, fmt.Sprint(token, " ", clock.Now().Sub(begun))) }})
+	if diff := cmp.Diff([]string{"a 0s", "b 1s"}, tokens); diff != "" {
+		t.Errorf("tokens and when they are sent (-want +got):\n%s", diff)
 	}
 	// The callbacks of the trace of a non-streaming run, too.
 	var mem trace.Memory

@@ -22,10 +22,11 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// AL-28, AL-30, AL-32: the events of a run are live. No event of a step is in the next
+// AL-28, AL-30, AL-31, AL-32, AL-33: the events of a run are live. No event of a step is in the next
 // step, and the response of a step without usage has none.
 func TestAL28AL30AL32Stream(t *testing.T) {
 	first, second := calls("", "slow", "a", "ghost"), calls("2", "slow")
+	first.EventInterval = time.Millisecond
 	first.Text, first.Reasoning, first.Usage, first.Delay = "x", "hm", llm.Usage{InputTokens: 10, OutputTokens: 5}, 10*time.Millisecond
 	second.Calls[0].Arguments = "[1]"
 	w := newWorld(t, first, second, says("y")).agent(agentloop.Config{Model: "m"})
@@ -37,7 +38,13 @@ func TestAL28AL30AL32Stream(t *testing.T) {
 		return nil
 	}
 	var got []string
-	for _, ev := range w.stream("go", nil) {
+	var at []int64
+	begun := w.clock.Now()
+	for ev, err := range w.Stream(t.Context(), agentloop.Input{Text: "go"}, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, w.clock.Now().Sub(begun).Milliseconds())
 		line, err := json.Marshal(ev)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +61,7 @@ func TestAL28AL30AL32Stream(t *testing.T) {
 		`{"type":"tool_call_end","step":0,"callId":"ghost","latencyMs":0}`,
 		`{"type":"tool_call_end","step":0,"callId":"a","latencyMs":0}`,
 		`{"type":"tool_call_end","step":0,"callId":"slow","latencyMs":30}`,
-		`{"type":"step_end","step":0,"usage":{"inputTokens":10,"outputTokens":5},"latencyMs":10}`,
+		`{"type":"step_end","step":0,"usage":{"inputTokens":10,"outputTokens":5},"latencyMs":22}`,
 		`{"type":"step_start","step":1}`,
 		`{"type":"tool_call_start","step":1,"callId":"2slow","toolName":"slow","arguments":{}}`,
 		`{"type":"tool_call_end","step":1,"callId":"2slow","latencyMs":30}`,
@@ -64,6 +71,7 @@ func TestAL28AL30AL32Stream(t *testing.T) {
 		`{"type":"step_end","step":2,"usage":{"inputTokens":0,"outputTokens":0},"latencyMs":0}`,
 		`{"type":"done","response":{"content":[{"type":"text","text":"y"}],"finishReason":"stop","usage":{"inputTokens":10,"outputTokens":5},"model":"m","reason":"done"}}`,
 	}, got)
+	same(t, "the milliseconds when the events are read", []int64{0, 10, 11, 22, 22, 22, 22, 22, 52, 52, 52, 52, 82, 82, 82, 82, 82, 82}, at)
 	same(t, "the usage of the steps", []int64{15, 0, 0}, usages)
 	failed, err := json.Marshal(agentloop.StreamEvent{Type: "done", Response: &agentloop.Response{FinishReason: "stop", Reason: agentloop.Failed, Err: errors.New("boom")}})
 	same(t, "the end of a failed run", `{"type":"done","response":{"content":[],"finishReason":"stop","usage":{"inputTokens":0,"outputTokens":0},"reason":"error","error":"boom"}} <nil>`, fmt.Sprint(string(failed), " ", err))

@@ -70,8 +70,8 @@ func TestRepairBeforePermissions(t *testing.T) {
 	}
 }
 
-// DA-01: a delta of the response can be read before the model sends the next. The request has the
-// messages, the instructions of the variables and the options.
+// DA-01, DA-03, DA-37, DA-40, DA-54: a delta of the response can be read from each stream before the model
+// sends the next. The request has the messages, the instructions of the variables and the options.
 func TestExecuteStreamsDA01(t *testing.T) {
 	said := ""
 	var sent *llm.Request
@@ -90,16 +90,46 @@ func TestExecuteStreamsDA01(t *testing.T) {
 	root := agent("root", nil)
 	root.Model = m
 	in, vars := []llm.Message{llm.User("hi"), llm.User("go")}, middleware.NewVars(map[string]any{"user": "Ada"})
-	s, err := deepagents.Execute(t.Context(), root, loop.Input{Messages: in}, vars, &deepagents.Options{Loop: loop.Config{Settings: llm.Settings{MaxTokens: 7}}})
-	if err != nil || said != "" {
-		t.Fatalf("%v; the model has sent %q before the first read", err, said)
+	opts := &deepagents.Options{Loop: loop.Config{Settings: llm.Settings{MaxTokens: 7}}}
+	execute := func() *deepagents.Stream {
+		s, err := deepagents.Execute(t.Context(), root, loop.Input{Messages: in}, vars, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
 	}
 	var got []string
-	for piece := range s.TextStream() {
-		got = append(got, piece+"/"+said)
+	read := func(delta string) {
+		if delta != "" {
+			got = append(got, delta+"/"+said)
+		}
 	}
-	if diff := cmp.Diff([]string{"a/a", "b/ab"}, got); diff != "" {
-		t.Errorf("deltas and the final text (-want +got):\n%s", diff)
+	ui := func(parts iter.Seq[uistream.Part]) {
+		for p := range parts {
+			read(p.Delta)
+		}
+	}
+	for name, stream := range map[string]func(){
+		"TextStream": func() { execute().TextStream()(func(delta string) bool { read(delta); return true }) },
+		"FullStream": func() { execute().FullStream()(func(p deepagents.Part) bool { read(p.TextDelta); return true }) },
+		"UI":         func() { ui(execute().UI(uistream.Options{})) },
+		"Swarm": func() {
+			parts, err := deepagents.Swarm(t.Context(), root, loop.Input{Messages: in}, vars, opts, uistream.Options{})
+			if err != nil || said != "" {
+				t.Fatalf("%v; the model has sent %q before the first read", err, said)
+			}
+			ui(parts)
+		},
+	} {
+		said, got = "", nil
+		stream()
+		if diff := cmp.Diff([]string{"a/a", "b/ab"}, got); diff != "" {
+			t.Errorf("%s: deltas and what the model has sent (-want +got):\n%s", name, diff)
+		}
+	}
+	said = ""
+	if execute(); said != "" {
+		t.Errorf("the model has sent %q before the first read", said)
 	}
 	if diff := cmp.Diff(in, sent.Messages); diff != "" || sent.System.Text() != "I am root of Ada" || sent.Settings.MaxTokens != 7 {
 		t.Errorf("system prompt %q, settings %+v, messages (-want +got):\n%s", sent.System.Text(), sent.Settings, diff)

@@ -87,6 +87,44 @@ func TestNoToolsDZ01(t *testing.T) {
 	}
 }
 
+// DZ-01, DZ-25, DZ-28, DZ-29, DZ-31: each delta can be read when the model sends it, with and without tools.
+func TestDeltasAreLive(t *testing.T) {
+	first, second := calls("", "a"), says("z")
+	first.Reasoning, first.Chunks, first.EventInterval, second.EventInterval = "hm", []string{"x", "y"}, time.Second, time.Second
+	for _, tools := range [][]loop.Tool{nil, tools(nil)} {
+		play := func(read func(s *deuz.Stream, at func(kind, delta string) bool)) (got []string) {
+			clock := fake.NewClock()
+			begun := clock.Now()
+			opts := deuz.Options{Model: &fake.Model{Clock: clock, Responses: []fake.Response{first, second}}, Messages: messages(), Loop: loop.Config{Clock: clock, Tools: tools, MaxSteps: 5}}
+			read(deuz.StreamChat(t.Context(), opts), func(kind, delta string) bool {
+				got = append(got, strings.TrimSpace(fmt.Sprint(clock.Now().Sub(begun), " ", kind, " ", delta)))
+				return true
+			})
+			return got
+		}
+		parts := []string{
+			"0s step-start", "0s reasoning-delta hm", "1s text-delta x", "2s text-delta y", `4s tool-call-delta {"of":"a"}`, "6s step-finish", "6s tool-call",
+			"6s tool-result", "6s step-start", "6s text-delta z", "7s step-finish", "7s finish",
+		}
+		texts := []string{"1s text x", "2s text y", "6s text z"}
+		if tools == nil {
+			parts, texts = append(parts[:7], "6s finish"), texts[:2]
+		}
+		full := play(func(s *deuz.Stream, at func(kind, delta string) bool) {
+			s.Full()(func(p deuz.Part) bool { return at(p.Type, p.Text) })
+		})
+		if diff := cmp.Diff(parts, full); diff != "" {
+			t.Errorf("Full with %d tools (-want +got):\n%s", len(tools), diff)
+		}
+		text := play(func(s *deuz.Stream, at func(kind, delta string) bool) {
+			s.Text()(func(delta string) bool { return at("text", delta) })
+		})
+		if diff := cmp.Diff(texts, text); diff != "" {
+			t.Errorf("Text with %d tools (-want +got):\n%s", len(tools), diff)
+		}
+	}
+}
+
 // DZ-53: one options value fits both entry points, is not changed, and can be used again. DZ-34: nothing is appended to its messages.
 func TestOptionsDZ53(t *testing.T) {
 	m := &fake.Model{Responses: []fake.Response{calls("c", "a"), says("x")}, IsolateConversations: true}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -765,7 +766,7 @@ func TestThreadAfterSummary(t *testing.T) {
 }
 
 // RA-13: with either factory, each request has all messages and tools in order, and the system prompt
-// if there is one. The events have its text.
+// if there is one. RA-11, RA-37: the events have the text of each response when the model sends it.
 func TestTurnRA13(t *testing.T) {
 	for _, system := range []string{"", "be brief"} {
 		for name, factory := range map[string]func(*bench, reactagent.Config) *reactagent.Agent{
@@ -776,12 +777,22 @@ func TestTurnRA13(t *testing.T) {
 			},
 		} {
 			first := calling("a", "{}")
-			first.Text = "so"
+			first.Chunks, first.EventInterval = []string{"s", "o"}, time.Second
 			b := newBench(t, first, text("done"))
-			a := factory(b, reactagent.Config{Config: loop.Config{System: system, Tools: []loop.Tool{tool("a"), tool("b")}}})
-			said := ""
-			if !a.Run(t.Context(), []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")}, "", func(e reactagent.Event) { said += e.Text }) || said != "sodone" {
-				t.Fatalf("%s: the run failed, or the text is %q", name, said)
+			clock := fake.NewClock()
+			begun := clock.Now()
+			b.model.Clock = clock
+			a := factory(b, reactagent.Config{Config: loop.Config{Clock: clock, System: system, Tools: []loop.Tool{tool("a"), tool("b")}}})
+			var said []string
+			if !a.Run(t.Context(), []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")}, "", func(e reactagent.Event) {
+				if e.Type == "token" {
+					said = append(said, fmt.Sprint(e.Text, " ", clock.Now().Sub(begun)))
+				}
+			}) {
+				t.Fatalf("%s: the run failed", name)
+			}
+			if diff := cmp.Diff([]string{"s 0s", "o 1s", "done 5s"}, said); diff != "" {
+				t.Errorf("%s: tokens and when they are sent (-want +got):\n%s", name, diff)
 			}
 			want := []string{"user: hi", "assistant: hello", "user: go", "assistant: soa", "tool: a"}
 			for i, r := range b.model.RecordedRequests() {
