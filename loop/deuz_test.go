@@ -323,14 +323,15 @@ func testDeuzConcurrency(t *testing.T) {
 
 func testDeuzOnStep(t *testing.T) {
 	var got []string
-	res, _ := mustRun(t, model(calls("a", "b"), text("x")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")},
+	m := model(calls("a", "b"), text("x"))
+	res, _ := mustRun(t, m, deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")},
 		OnStep: func(s loop.Step) {
-			got = append(got, fmt.Sprintf("%d %s %q, %d calls, %q, %d messages", s.Index, s.Type, s.Text, len(s.Calls), resultTexts(s.Messages), len(s.Messages)))
+			got = append(got, fmt.Sprintf("%d after %d requests: %s %q, %d calls, %q, %d messages", s.Index, len(m.RecordedRequests()), s.Type, s.Text, len(s.Calls), resultTexts(s.Messages), len(s.Messages)))
 			for i, r := range s.Results {
 				got = append(got, s.Calls[i].Name+" "+r.Text())
 			}
 		}}))
-	if diff := cmp.Diff([]string{`0 initial "", 2 calls, ["{}" "{}"], 2 messages`, `a {}`, `b {}`, `1 tool-result "x", 0 calls, [], 1 messages`}, got); diff != "" {
+	if diff := cmp.Diff([]string{`0 after 1 requests: initial "", 2 calls, ["{}" "{}"], 2 messages`, `a {}`, `b {}`, `1 after 2 requests: tool-result "x", 0 calls, [], 1 messages`}, got); diff != "" {
 		t.Errorf("callbacks (-want +got):\n%s", diff)
 	}
 	client, _ := loop.ClientTool("c", "", nil)
