@@ -105,15 +105,28 @@ type entry struct {
 	process         int
 	call, arguments string
 	late            bool   // the context of the run had ended
+	started         bool   // the trace has its tool.start
 	recorded        string // the arguments in the trace
 }
 
-// record records the arguments that the trace has for a call.
-func (x *exploration) record(process int, call, arguments string) {
+// record records the tool.start of a call, or with edited the arguments that replace those of its last one. Calls may have one id.
+func (x *exploration) record(process int, call, arguments string, edited bool) {
+	var last *entry
 	for i := range x.entered {
-		if e := &x.entered[i]; e.call == call && e.process == process {
-			e.recorded = arguments
+		e := &x.entered[i]
+		if e.call != call || e.process != process {
+			continue
 		}
+		if !edited && !e.started {
+			e.started, e.recorded = true, arguments
+			return
+		}
+		if e.started {
+			last = e
+		}
+	}
+	if edited && last != nil {
+		last.recorded = arguments
 	}
 }
 
@@ -124,13 +137,14 @@ func (x *exploration) checkEntered(report reporter) {
 		report("INV-17", "the model was called after the context of the run had ended")
 	}
 	for i, e := range x.entered {
-		if slices.ContainsFunc(x.entered[:i], func(o entry) bool { return o.call == e.call && o.process == e.process }) {
+		again := slices.ContainsFunc(x.entered[:i], func(o entry) bool { return o.call == e.call && o.process == e.process })
+		if again && !e.started {
 			report("INV-08", "the tool of the call %q was entered twice", e.call)
 		}
 		if e.late {
 			report("INV-17", "the tool of the call %q was entered after the context of the run had ended", e.call)
 		}
-		if e.arguments != e.recorded {
+		if e.arguments != e.recorded && (e.started || !again) {
 			report("INV-09", "the tool of the call %q got the arguments %q, and the trace has %q", e.call, e.arguments, e.recorded)
 		}
 	}
@@ -228,9 +242,9 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 		case trace.Abandoned:
 			abandoned++
 		case trace.ToolStart:
-			x.record(process, b.ToolCallID, b.Arguments)
+			x.record(process, b.ToolCallID, b.Arguments, false)
 		case trace.ToolArguments:
-			x.record(process, b.ToolCallID, b.Arguments)
+			x.record(process, b.ToolCallID, b.Arguments, true)
 		}
 		x.checker.Add(ev)
 	}
