@@ -370,6 +370,14 @@ func TestPCT(t *testing.T) {
 	if share := float64(r.Failures[0].Count) / 20000; share < .8/360 || share > 1.2/360 {
 		t.Errorf("an order of four of six came with frequency %.5f, want 1/360", share)
 	}
+	bad = func(order []string, faults map[string]string) bool { return order[0] == "f" && len(faults) == 0 }
+	for _, faults := range []int{0, 1, 3} {
+		r := explore.Random(toy(strings.Split("abcdef", ""), bad), explore.RandomOptions{Seed: 1, Depth: 1, Bounds: explore.Bounds{Faults: faults, Runs: 20000}})
+		share, chance := float64(r.Failures[0].Count)/20000, r.Random.Chance()
+		if want := 1 / float64(6*(faults+1)); chance != want || share < .9*chance || share > 1.1*chance {
+			t.Errorf("one of six is first, without one of %d faults, with frequency %.5f, and Chance is %.5f; want %.5f", faults, share, chance, want)
+		}
+	}
 }
 
 // TestEndedGoroutine explores a program that ends its goroutine in one run, as FailNow of a test does.

@@ -66,7 +66,7 @@ func Random(start func() Program, o RandomOptions) *Result {
 	parts[0].runs = last - first + 1
 	r := e.merge(parts[:1])
 	r.Complete = false
-	r.Random = &Guarantee{Depth: o.Depth, Tasks: p.tasks, Points: p.orders}
+	r.Random = &Guarantee{Depth: o.Depth, Tasks: p.tasks, Points: p.orders, Faults: o.Faults}
 	for _, f := range r.Failures {
 		f.Seed = o.Seed
 	}
@@ -81,12 +81,14 @@ type Guarantee struct {
 	Depth  int
 	Tasks  int // goroutines and answers that are an option of a point
 	Points int // at which the next one is chosen
+	Faults int // the highest number of faults of a run
 }
 
-// Chance is the least probability that a run has the order that shows a bug of the depth: 1/(n·k^(d-1)), with n
-// tasks and k points.
+// Chance is the least probability that a run has the order that shows a bug of the depth: 1/(n·k^(d-1)·(f+1)), with n
+// tasks, k points and f faults. PCT gives it without f+1, for a run without a fault. Such runs are one of f+1, since the
+// number of faults is drawn from 0 to f, and a run with a fault can have other points.
 func (g *Guarantee) Chance() float64 {
-	return 1 / (float64(max(g.Tasks, 1)) * math.Pow(float64(max(g.Points, 1)), float64(g.Depth-1)))
+	return 1 / (float64(max(g.Tasks, 1)) * math.Pow(float64(max(g.Points, 1)), float64(g.Depth-1)) * float64(max(g.Faults, 0)+1))
 }
 
 // Runs is the number of runs that show such a bug with this probability.
