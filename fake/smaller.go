@@ -78,7 +78,11 @@ func (s *Script) withoutResponses(try attempt) bool {
 			return false
 		}
 		for j := n - 1; j >= 0 && n > 1; j-- {
-			if !try(func(c *Script) { c.Models[i].Responses = without(c.Models[i].Responses, j) }, s.withoutPlace(m.Name, j+1)) {
+			change := func(c *Script) { c.Models[i].Responses = without(c.Models[i].Responses, j) }
+			rename := s.withoutPlace(m.Name, j+1)
+			if !try(change, rename) || len(m.Responses[j].Calls) > 1 && !try(change, func(at, option string) (string, string) {
+				return rename(earlierAnswer(at, m.Responses, j, 0), option)
+			}) {
 				return false
 			}
 		}
@@ -130,7 +134,10 @@ func (s *Script) withoutCalls(try attempt) bool {
 					r.Calls = without(r.Calls, k)
 				}
 				rename := withoutCall(k + 1)
-				if !try(change, rename) || !try(change, func(at, option string) (string, string) { return rename(fewerAnswers(at), option) }) {
+				later := func(at, option string) (string, string) {
+					return rename(earlierAnswer(at, m.Responses, j, len(r.Calls)-1), option)
+				}
+				if !try(change, later) || !try(change, func(at, option string) (string, string) { return rename(fewerAnswers(at), option) }) {
 					return false
 				}
 			}
@@ -141,7 +148,7 @@ func (s *Script) withoutCalls(try attempt) bool {
 
 var (
 	callOption = regexp.MustCompile(`^call (\d+) `)
-	nextAnswer = regexp.MustCompile(`^next answer (\d+)`)
+	nextAnswer = regexp.MustCompile(`^next answer (\d+)(?: #(\d+))?$`)
 )
 
 // withoutCall renames the quirks of calls for a response without call k.
@@ -166,7 +173,31 @@ func fewerAnswers(at string) string {
 		return at
 	}
 	n, _ := strconv.Atoi(m[1])
-	return "next answer " + strconv.Itoa(n-1) + at[len(m[0]):]
+	return "next answer " + strconv.Itoa(n-1) + at[len("next answer "+m[1]):]
+}
+
+// earlierAnswer is the label of a choice between answers if response k has only n concurrent calls: the choices of later
+// responses with the same number of answers have a lower number of occurrence.
+func earlierAnswer(at string, responses []Response, k, n int) string {
+	m := nextAnswer.FindStringSubmatch(at)
+	if m == nil || m[2] == "" {
+		return at
+	}
+	answers, _ := strconv.Atoi(m[1])
+	occurrence, _ := strconv.Atoi(m[2])
+	before := 0
+	for _, r := range responses[:k+1] {
+		if len(r.Calls) >= answers {
+			before++
+		}
+	}
+	switch {
+	case answers <= n || answers > len(responses[k].Calls) || occurrence <= before:
+		return at
+	case occurrence == 2:
+		return "next answer " + m[1]
+	}
+	return "next answer " + m[1] + " #" + strconv.Itoa(occurrence-1)
 }
 
 // withoutTools omits tools that no response calls: without another one, the run would have another fault.

@@ -2,8 +2,11 @@ package fake_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
 )
@@ -116,5 +119,40 @@ func TestSmallerRenames(t *testing.T) {
 				}
 			}
 		}))
+	}
+}
+
+// TestSmallerOccurrences: the number of a choice between answers falls with each omitted response, or call, that has an earlier choice between
+// the same number of answers.
+func TestSmallerOccurrences(t *testing.T) {
+	call := fake.Call{Name: "a", Arguments: "{}"}
+	script := &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{
+		{Calls: []fake.Call{call, call}}, {Calls: []fake.Call{call, call, call}}, {Calls: []fake.Call{call, call}}, {Text: "x"},
+	}}}, Tools: []fake.Tool{{Name: "a"}}}
+	var got []string
+	for s, rename := range script.Smaller() {
+		text := ""
+		for _, r := range s.Models[0].Responses {
+			text += strconv.Itoa(len(r.Calls))
+		}
+		for _, at := range []string{"next answer 2", "next answer 2 #2", "next answer 2 #3", "next answer 3"} {
+			renamed, _ := rename(at, "a")
+			text += ", " + strings.TrimPrefix(renamed, "next answer ")
+		}
+		got = append(got, text)
+	}
+	same, lower := ", 2, 2 #2, 2 #3, 3", ", 2, 2, 2 #2, 3"
+	fewer := ", 1, 1 #2, 1 #3, 2"
+	want := []string{
+		"23" + same,                              // the first half
+		"232" + same, "230" + same, "230" + same, // without response 4, without response 3
+		"220" + same, "220, 2, 2 #2, 2 #2, 3", // without response 2
+		"320" + same, "320" + lower, // without response 1
+		"1320" + lower, "1320" + fewer, "1320" + lower, "1320" + fewer,
+		"2220" + same, "2220" + fewer, "2220" + same, "2220" + fewer, "2220" + same, "2220" + fewer,
+		"2310" + same, "2310" + fewer, "2310" + same, "2310" + fewer,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the calls of the responses and the choices (-want +got):\n%s", diff)
 	}
 }
