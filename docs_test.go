@@ -35,6 +35,7 @@ var update = flag.Bool("update", false, "update the output of commands in the do
 //   - A block of yaml or txtar is a scenario, which is run, or a suite. An unnamed scenario may
 //     omit keys; see complete.
 //   - A block of console contains commands and their output.
+//   - A block of text in docs/exploring.md that begins with INV- is a report; see exploreReport.
 //   - Go files of all pages are compiled and tested together at the end.
 //
 // With -update, the test writes the output of commands, the traces of scenarios and the
@@ -181,11 +182,33 @@ func (b *book) block(t *testing.T, dir string, bl block) string {
 				t.Errorf("%s: nothing runs %q: make it a console block, or add it to notRun", bl.at, line)
 			}
 		}
-	case "text", "mermaid":
+	case "text":
+		if strings.HasPrefix(bl.at, "docs/exploring.md:") && strings.HasPrefix(bl.Text, "INV-") {
+			return b.exploreReport(t, dir, bl)
+		}
+	case "mermaid":
 	default:
 		t.Errorf("%s: unknown language %q of a block", bl.at, bl.Lang)
 	}
 	return bl.Text
+}
+
+// exploreReport returns the report of the test of docs/exploring.md if the loop of the page appends its results, without the time and the
+// indentation of go test.
+func (b *book) exploreReport(t *testing.T, dir string, bl block) string {
+	t.Helper()
+	appends := strings.NewReplacer("results := make([]llm.Part, len(calls))", "var results []llm.Part",
+		"for i, call := range calls", "for _, call := range calls", "results[i] = answer(ctx, in.Tools, call)", "results = append(results, answer(ctx, in.Tools, call))")
+	folder := filepath.Join(dir, "appends")
+	defer func() { _ = os.RemoveAll(folder) }() // goTest tests what is left
+	write(t, filepath.Join(folder, "agent_test.go"), appends.Replace(read(t, filepath.Join(dir, "agent_explore_test.go"))))
+	out, err := b.command(t, folder, "go", "test", "-run", "TestOrders").CombinedOutput()
+	_, report, found := strings.Cut(string(out), ": INV-")
+	report, _, ended := strings.Cut(report, "\nFAIL\n")
+	if err == nil || !found || !ended {
+		t.Fatalf("%s: the loop that appends its results: %v\n%s", bl.at, err, out)
+	}
+	return shortened(strings.TrimSpace(strings.ReplaceAll("INV-"+report, "\n        ", "\n"))+"\n", bl.Text)
 }
 
 // goGet needs a network. On a page whose folder is a module, the module gets a requirement of this checkout.
