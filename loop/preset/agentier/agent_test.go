@@ -332,8 +332,8 @@ func TestOnToken(t *testing.T) {
 	}
 }
 
-// Parts yields a part for each callback and does not call the caller's callbacks. The run
-// ends when the caller stops the iteration.
+// AG-25 to AG-27, AG-30, AG-52: Parts yields a part for each callback, as it happens, and does not
+// call the caller's callbacks. The run ends when the caller stops the iteration.
 func TestParts(t *testing.T) {
 	var log []string
 	a, m := newAgent(t, loop.Config{}, calling("c1"), saying("done"))
@@ -347,7 +347,7 @@ func TestParts(t *testing.T) {
 		}
 	}
 	asked := len(m.RecordedRequests())
-	for p := range a.Parts(t.Context(), loop.Prompt("again"), nil) {
+	for p := range a.Parts(t.Context(), loop.Prompt("go"), nil) {
 		if p.Type == "onToolResult" {
 			break
 		}
@@ -594,6 +594,87 @@ func TestOutputSchema(t *testing.T) {
 	}
 	if res, err := a.Run(t.Context(), loop.Prompt("go"), nil); err == nil { // the agent still has its own
 		t.Errorf("the next run of the agent: got %+v, want an error", res)
+	}
+}
+
+// AG-15, AG-18 to AG-20, AG-27, AG-41, AG-42, AG-49, AG-52: each of two calls of a tool in a step has its callbacks,
+// its arguments, the signal of the run, its result message and its place in the result of the run, in each step.
+func TestEachCall(t *testing.T) {
+	type in struct {
+		ID string `json:"id"`
+	}
+	type out struct{ Of string }
+	var signals []<-chan struct{}
+	tool := func(name string) loop.Tool {
+		tool, err := loop.NewTool(name, "", func(ctx context.Context, arguments in) (out, error) {
+			signals = append(signals, ctx.Done())
+			if name == "bad" {
+				return out{}, errors.New("no " + arguments.ID)
+			}
+			return out{arguments.ID}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tool
+	}
+	var turns []fake.Response
+	var want, wantCalls, wantMessages []string
+	for step := range 2 {
+		var turn fake.Response
+		var after []string
+		wantMessages = append(wantMessages, "assistant/4")
+		for _, name := range []string{"good", "bad"} {
+			for n := range 2 {
+				id := fmt.Sprint(step, name, n)
+				arguments := fmt.Sprintf(`{"id":%q}`, id)
+				turn.Calls = append(turn.Calls, fake.Call{ID: id, Name: name, Arguments: arguments})
+				want = append(want, "call "+name+" "+arguments)
+				text := "Error: no " + id
+				if name == "good" {
+					text = fmt.Sprintf(`{"Of":%q}`, id)
+					after = append(after, "result good {"+id+"}")
+				}
+				wantCalls = append(wantCalls, id+" "+name+" "+arguments+" "+text)
+				wantMessages = append(wantMessages, "tool/1 "+id+" "+text)
+			}
+		}
+		want = append(want, after...)
+		turns = append(turns, turn)
+	}
+	a, _ := newAgent(t, loop.Config{Concurrency: 1, Tools: []loop.Tool{tool("good"), tool("bad")}}, append(turns, saying("done"))...)
+	var log, gotCalls, gotMessages []string
+	res := mustRun(t, a, &agentier.RunOptions{
+		OnToolCall:   func(name string, args json.RawMessage) { log = append(log, "call "+name+" "+string(args)) },
+		OnToolResult: func(name string, result any) { log = append(log, fmt.Sprint("result ", name, " ", result)) },
+	})
+	for _, c := range res.ToolCalls {
+		gotCalls = append(gotCalls, c.ID+" "+c.Name+" "+string(c.Args)+" "+c.Result.Text())
+		if v, typed := c.Value.(out); typed != (c.Name == "good") || typed && v.Of != c.ID {
+			t.Errorf("the call %s has the value %v", c.ID, c.Value)
+		}
+	}
+	for _, m := range res.Messages[1 : len(res.Messages)-1] {
+		line := fmt.Sprintf("%s/%d", m.Role, len(m.Parts))
+		if r, ok := m.Parts[0].(llm.ToolResult); ok {
+			line += " " + r.ID + " " + r.Text()
+		}
+		gotMessages = append(gotMessages, line)
+	}
+	for _, pair := range [][2][]string{{want, log}, {wantCalls, gotCalls}, {wantMessages, gotMessages}} {
+		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	for i, done := range signals {
+		select {
+		case <-done:
+		default:
+			t.Errorf("the signal of the call %d does not end with the run", i)
+		}
+	}
+	if len(signals) != 8 {
+		t.Errorf("got %d tool runs", len(signals))
 	}
 }
 

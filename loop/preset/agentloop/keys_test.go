@@ -182,7 +182,7 @@ func observed(t *testing.T, sets ...func(*world, *agentloop.Config)) map[string]
 	return out
 }
 
-// AL-44: a call of an unknown tool emits onToolCallError and then onWarning, once each, before the
+// AL-44, AL-98: a call of an unknown tool emits onToolCallError and then onWarning, once each, before the
 // next step. Its report contains the error, and no onToolCallComplete follows. Another failure causes no
 // warning.
 func TestAL44UnknownToolEvents(t *testing.T) {

@@ -219,7 +219,7 @@ func TestAL107ModelEvents(t *testing.T) {
 	}
 }
 
-// AL-107: an interrupted response is an error with its status and cause.
+// AL-98, AL-107: an interrupted response is an error with its status and cause.
 func TestAL107Truncated(t *testing.T) {
 	l, got := networkAgent(t, []reply{{status: 200, header: eventsHeader, body: asEvents(messageStart, blockStart), err: io.ErrUnexpectedEOF}}, nil)
 	if res := runNetwork(t, l, true); !errors.Is(res.Err, protocol.ErrTruncated) {

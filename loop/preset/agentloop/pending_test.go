@@ -172,7 +172,7 @@ func TestAL86OnlyOfTheSnapshot(t *testing.T) {
 	}
 }
 
-// AL-61, AL-92: the events of approvals and guardrails have the step, the run and the agent. All
+// AL-59, AL-61, AL-92: the events of approvals and guardrails have the step, the run and the agent. All
 // subscribers get each event, in the order of subscription.
 func TestAL92StepsOfEvents(t *testing.T) {
 	w := newWorld(t, calls("1", "slow"), calls("2", "a", "ghost"), says("x"))

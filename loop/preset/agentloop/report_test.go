@@ -191,6 +191,17 @@ func TestAL48AL49ErrorHook(t *testing.T) {
 			t.Errorf("the history: %s, the result %+v, the report %+v", got, result, w.last().Steps[0])
 		}
 	}
+	// The last of two failures of a later step may end the run, too.
+	w := newWorld(t, calls("1", "bad"), fake.Response{Calls: append(calls("2", "bad").Calls, calls("3", "bad").Calls...)}, says("x")).agent(agentloop.Config{})
+	w.hook = func(ev agentloop.Event) error {
+		if f, ok := ev.Data.(*middleware.ToolFailed); ok {
+			f.Stop = f.Call.ID == "3bad"
+		}
+		return nil
+	}
+	if res := w.run("go"); res.Reason != agentloop.Failed || len(w.model.RecordedRequests()) != 2 {
+		t.Errorf("got %+v after %d requests", res, len(w.model.RecordedRequests()))
+	}
 }
 
 // AL-93: when onRunComplete is emitted, the report is stored and the next run may begin.
@@ -537,5 +548,158 @@ func TestAL51AL52Failing(t *testing.T) {
 	same(t, "what it has measured", map[string]middleware.Metric{"tries": {Value: 2, Type: "count"}}, c.Metrics)
 	if c.ResultSizeBytes != len("zu groß") || c.Error == nil {
 		t.Errorf("the result has %d bytes, the error %v", c.ResultSizeBytes, c.Error)
+	}
+}
+
+// AL-15, AL-23, AL-24, AL-28, AL-31, AL-33, AL-41 to AL-48, AL-50, AL-52, AL-59, AL-61, AL-64, AL-66, AL-89, AL-90, AL-92, AL-98,
+// AL-101, AL-107, AL-111: both calls of a tool in a step have the same events, report and result, in each step. So
+// do both guardrails of a kind, and the model calls of each step.
+func TestAL41EachCall(t *testing.T) {
+	tools := []struct {
+		name, events, report, result string
+	}{
+		{"good", "onToolCallComplete # *", "10 false <nil> map[n:{* id}]", `# * {"id":"*"} {agentloop/1 *} false`},
+		{"bad", "onToolCallError # *: no luck", "10 false no luck map[n:{* id}]", "later true"},
+		{"ghost", "onToolCallError # *: GHOST\nonWarning tool_not_found", "0 false GHOST map[]", "GHOST true"},
+		{"skipped", "", "0 true <nil> map[]", "skipped: the call was not run false"},
+		{"mine", "", "0 false <nil> map[]", "mine false"},
+		{"refused", "", "0 false no map[]", "no true"},
+		{"asks", "onApprovalRequested *\ncheckpoint *\nonApprovalResolved * approve\nonToolCallComplete # *", "10 false <nil> map[n:{* id}]", `# * {"id":"*"} {agentloop/1 *} false`},
+		{"passed", "onApprovalRequested *\ncheckpoint *\nonApprovalResolved * skip", "0 true <nil> map[]", "no need false"},
+		{"denied", "onApprovalRequested *\ncheckpoint *\nonApprovalResolved * deny", "0 false not now map[]", "not now true"},
+	}
+	decisions := map[string]middleware.Approval{
+		"asks": {Decision: middleware.Approve}, "passed": {Decision: middleware.Skip, Reason: "no need"}, "denied": {Decision: middleware.Deny, Reason: "not now"},
+	}
+	cfg := agentloop.Config{OneTool: true, Retry: loop.Retry{Max: 1}}
+	for _, name := range []string{"in1", "in2", "out1", "out2"} {
+		kind := middleware.GuardInput
+		if name[0] == 'o' {
+			kind = middleware.GuardOutput
+		}
+		cfg.Guardrails = append(cfg.Guardrails, middleware.Guardrail{Name: name, Kind: kind, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+			return middleware.GuardrailResult{}, nil
+		}})
+	}
+	cfg.Policy = func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+		_, ask := decisions[r.Tool]
+		return middleware.Permission{Allow: r.Tool != "refused", Ask: ask, Reason: "no"}, nil
+	}
+	cfg.Approve = func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
+		return decisions[r.Call.Name], nil
+	}
+	for _, streamed := range []bool{false, true} {
+		var turns []fake.Response
+		var wantLog, wantModel, wantStream, wantReport, wantResults, names []string
+		for _, tool := range tools {
+			if tool.name != "ghost" {
+				names = append(names, tool.name)
+			}
+		}
+		for step := range 3 {
+			response := fake.Response{Reasoning: "hm", Delay: 5 * time.Millisecond, Usage: llm.Usage{InputTokens: 1}}
+			wantLog = append(wantLog, fmt.Sprint("onStepStart ", step), "onGuardrailTriggered in1", "onGuardrailTriggered in2",
+				fmt.Sprintf(`onStepComplete %d "" %s`, step, []string{"tool_use", "tool_use", "stop"}[step]), "onGuardrailTriggered out1", "onGuardrailTriggered out2")
+			var ends []string
+			wantStream = append(wantStream, "thinking")
+			for _, tool := range tools {
+				for n := range 2 {
+					if step == 2 {
+						continue
+					}
+					id := fmt.Sprint(step, tool.name, n)
+					fill := strings.NewReplacer("#", fmt.Sprint(step), "*", id, "GHOST", `there is no tool "ghost"; the tools are `+strings.Join(names, ", ")).Replace
+					response.Calls = append(response.Calls, fake.Call{ID: id, Name: tool.name, Arguments: fmt.Sprintf(`{"id":%q}`, id)})
+					wantLog = append(wantLog, fmt.Sprint("onToolCallStart ", step, " ", id))
+					if tool.events != "" {
+						wantLog = append(wantLog, strings.Split(fill(tool.events), "\n")...)
+					}
+					wantReport = append(wantReport, fmt.Sprintf(`%d %s %s {"id":%q} %s`, step, id, tool.name, id, fill(tool.report)))
+					wantResults = append(wantResults, id+" "+fill(tool.result))
+					wantStream = append(wantStream, "tool_call_start "+id)
+					ends = append(ends, "tool_call_end "+id+" "+map[bool]string{true: "10ms", false: "0s"}[strings.HasPrefix(tool.report, "10")])
+				}
+			}
+			wantStream = append(wantStream, ends...)
+			turns = append(turns, fake.Response{Attempts: []fake.Response{{Error: &fake.Failure{Status: 503}}, response}})
+			for _, name := range []string{"Request # 1", "Error # 1", "Retry # 2", "Request # 2", "Start # 2", "Response # 2"} {
+				if name[0] != 'S' || streamed {
+					wantModel = append(wantModel, "onModel"+strings.Replace(name, "#", fmt.Sprint(step), 1))
+				}
+			}
+		}
+		w := newWorld(t, turns...)
+		run := func(ctx context.Context, c loop.Call) (loop.Output, error) {
+			middleware.SetMetric(ctx, "n", middleware.Metric{Value: c.ID, Type: "id"})
+			failed := map[string]error{"bad": errors.New("no luck")}[c.Name]
+			return loop.TextOutput(fmt.Sprint(c.Step, " ", c.ID, " ", c.Arguments, " ", c.Trace)), errors.Join(w.clock.Sleep(ctx, 10*time.Millisecond), failed)
+		}
+		cfg.Tools = nil
+		for _, name := range names {
+			cfg.Tools = append(cfg.Tools, loop.Tool{Name: name, Run: run})
+		}
+		cfg.Checkpoint = func(_ context.Context, _ string, s agentloop.Snapshot) error {
+			w.log = append(w.log, "checkpoint "+s.PendingToolCalls[0].CallID)
+			return nil
+		}
+		w.hook = func(ev agentloop.Event) error {
+			switch d := ev.Data.(type) {
+			case *middleware.ToolStarting:
+				d.Skip = d.Call.Name == "skipped"
+				if d.Call.Name == "mine" {
+					d.Override = new(loop.TextOutput("mine"))
+				}
+			case *middleware.ToolFailed:
+				if !d.Unknown {
+					d.Fallback = []llm.Part{llm.Text{Text: "later"}}
+				}
+			}
+			return nil
+		}
+		w.agent(cfg)
+		var model, events, report, results []string
+		w.Hooks().Subscribe(func(_ context.Context, ev agentloop.Event) error {
+			if ev.Attempt > 0 {
+				model = append(model, fmt.Sprint(ev.Name, " ", ev.Step, " ", ev.Attempt))
+			}
+			return nil
+		})
+		if !streamed {
+			w.run("go")
+		} else {
+			for _, ev := range w.stream("go", nil) {
+				switch ev.Type {
+				case "tool_call_end":
+					events = append(events, fmt.Sprint(ev.Type, " ", ev.CallID, " ", ev.Latency))
+				case "tool_call_start", "thinking":
+					events = append(events, strings.TrimSpace(ev.Type+" "+ev.CallID))
+				}
+			}
+			same(t, "the stream", wantStream, events)
+		}
+		same(t, "the events of the model", wantModel, model)
+		same(t, "the events", wantLog, w.log[2:len(w.log)-1])
+		for _, step := range w.last().Steps {
+			for _, c := range step.ToolCalls {
+				failure := "<nil>"
+				if c.Error != nil {
+					failure = *c.Error
+				}
+				report = append(report, fmt.Sprint(step.Index, " ", c.CallID, " ", c.ToolName, " ", string(c.Arguments), " ", c.LatencyMs, " ", c.Skipped, " ", failure, " ", c.Metrics))
+			}
+		}
+		same(t, "the report", wantReport, report)
+		for _, entry := range w.History().Entries() {
+			if entry.Message.Role == llm.RoleAssistant && entry.Meta.Latency < 5*time.Millisecond {
+				t.Errorf("the entry %d has the latency %v", entry.Index, entry.Meta.Latency)
+			}
+			for _, p := range entry.Message.Parts {
+				if r, ok := p.(llm.ToolResult); ok {
+					results = append(results, fmt.Sprint(r.ID, " ", r.Text(), " ", r.IsError))
+				}
+			}
+		}
+		same(t, "the results", wantResults, results)
+		same(t, "the history", "user/1 assistant/19 tool/18 assistant/19 tool/18 assistant/1", w.roles())
 	}
 }

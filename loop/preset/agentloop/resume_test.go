@@ -59,7 +59,7 @@ func restored(t *testing.T, saved []byte, cfg agentloop.Config, turns ...fake.Re
 	return w
 }
 
-// AL-61, AL-65, AL-66: two calls of a step are pending. Each is emitted and saved in
+// AL-61, AL-65, AL-66, AL-92: two calls of a step are pending. Each is emitted and saved in
 // order before a decision. The snapshot contains the calls.
 func TestAL61Checkpoint(t *testing.T) {
 	var saved []byte
