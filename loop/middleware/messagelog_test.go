@@ -85,8 +85,7 @@ func TestLogMessages(t *testing.T) {
 	}
 }
 
-// RA-50: a log that fails changes nothing and receives later messages.
-// TestLogMessagesResumed: a resumed run logs the results of its first calls, once and in order.
+// A resumed run logs the results of its first calls, once and in order.
 func TestLogMessagesResumed(t *testing.T) {
 	var got []llm.Message
 	log := middleware.LogMessagesFrom(2, func(m llm.Message) error {
@@ -106,6 +105,7 @@ func TestLogMessagesResumed(t *testing.T) {
 	}
 }
 
+// RA-50: a log that fails changes nothing and receives later messages.
 func TestLogMessagesFails(t *testing.T) {
 	n := 0
 	for _, log := range []func(llm.Message) error{

@@ -548,14 +548,23 @@ func TestRunsConcurrently(t *testing.T) {
 }
 
 // RA-48, RA-49: both factories log each message that the agent receives and adds, but not
-// the earlier messages of the thread. RA-50: a failure of the log changes nothing.
+// the earlier messages of the thread. Those of a step are logged before the next model call. RA-50: a
+// failure of the log changes nothing.
 func TestLog(t *testing.T) {
 	var logged []llm.Message
 	log := func(m llm.Message) error {
 		logged = append(logged, m)
 		return errors.New("full")
 	}
-	base := reactagent.Config{Log: log, Memory: &reactagent.Memory{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}}
+	inTime := loop.Middleware{Name: "in time", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
+			if sent := s.Request.Messages; len(logged) < len(sent) {
+				t.Errorf("logged %q before the answer to %q", short(logged), short(sent))
+			}
+			return loop.Decision{}, nil
+		}}
+	}}
+	base := reactagent.Config{Log: log, Memory: &reactagent.Memory{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1, Middleware: []loop.Middleware{inTime}}}
 	for name, make := range map[string]func(b *bench) *reactagent.Agent{
 		"createAgent":     func(b *bench) *reactagent.Agent { return b.agent(base) },
 		"createDeepAgent": func(b *bench) *reactagent.Agent { return b.deep(reactagent.DeepConfig{Config: base}) },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -98,10 +99,15 @@ func TestDeepDefaults(t *testing.T) {
 	}
 }
 
-// RA-07, RA-53: each agent has its own files in memory, and its next run has them too. A
-// backend of the caller replaces them.
+// RA-07, RA-53, RA-86: each agent has its own files in memory, none on disk, and its next run has them
+// too. A backend of the caller replaces them.
 func TestFilesOfAnAgent(t *testing.T) {
+	disk := t.TempDir()
+	t.Chdir(disk)
+	t.Setenv("TMPDIR", disk)
 	write, read := calling("write_file", `{"path":"a","content":"text"}`), calling("read_file", `{"path":"a"}`)
+	before := newBench(t, write, text("x"))
+	before.run(before.deep(reactagent.DeepConfig{}), "", "go")
 	shared := &files.Memory{}
 	if err := shared.Write("a", "shared"); err != nil {
 		t.Fatal(err)
@@ -125,6 +131,9 @@ func TestFilesOfAnAgent(t *testing.T) {
 		if got[len(got)-1] != c.want {
 			t.Errorf("%s: got %q, want %q", name, got[len(got)-1], c.want)
 		}
+	}
+	if entries, err := os.ReadDir(disk); len(entries) > 0 || err != nil {
+		t.Errorf("on disk: %v, %v", entries, err)
 	}
 }
 

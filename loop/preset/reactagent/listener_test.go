@@ -219,13 +219,13 @@ func TestToolContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBench(t, calling("raw", `{"b": 1, "a": [2]}`), calling("typed", `{"n":2}`))
-	a := b.agent(reactagent.Config{Config: loop.Config{Tools: []loop.Tool{raw, typed}}})
+	b := newBench(t, calling("raw", `{"b": 1, "a": [2]}`, "raw", `{"c": 3}`), calling("typed", `{"n":2}`))
+	a := b.agent(reactagent.Config{Config: loop.Config{Concurrency: 1, Tools: []loop.Tool{raw, typed}}})
 	var last reactagent.Event
 	if a.Run(ctx, []llm.Message{llm.User("go")}, "", func(e reactagent.Event) { last = e }) || !errors.Is(last.Err, boom) {
 		t.Errorf("got %+v", last)
 	}
-	want := []string{"value", "loop_call_1", "raw", `{"b": 1, "a": [2]}`, "0 0 {r1 loop_call_1}", "value", "loop_call_2", "typed", `{"n":2}`, "1 0 {r1 loop_call_2}"}
+	want := []string{"value", "loop_call_1", "raw", `{"b": 1, "a": [2]}`, "0 0 {r1 loop_call_1}", "value", "loop_call_2", "raw", `{"c": 3}`, "0 1 {r1 loop_call_2}", "value", "loop_call_3", "typed", `{"n":2}`, "1 0 {r1 loop_call_3}"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the tools got (-want +got):\n%s", diff)
 	}
