@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -208,11 +209,13 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	if !slices.ContainsFunc(f.Script.Models, func(m fake.ModelScript) bool { return len(m.Responses) > 0 }) {
 		return fail(fmt.Errorf("%s: the scenario has no response of a model: add one under models", name))
 	}
-	ctx, stop := x.w.Interrupted(x.c.Context())
-	defer stop()
+	ctx := context.Background()
 	var start func() explore.Program
 	failed := func() error { return nil }
 	if len(x.program.args) > 0 {
+		var stop func()
+		ctx, stop = x.w.Interrupted(x.c.Context())
+		defer stop()
 		x.bounds.Repeat = x.program.repeat
 		var e *program.Explorer
 		if e, err = x.startProgram(ctx, f.Script); err == nil {
