@@ -276,7 +276,8 @@ type part struct {
 	limit     int      // of runs
 
 	runs     int
-	traces   map[uint64]bool // true if a run without a fault had it
+	faults   map[[2]string]bool // of the runs
+	traces   map[uint64]bool    // true if a run without a fault had it
 	failures map[string]*found
 	skipped  string // the faults of the first runs whose other orders were skipped
 	diverged string
@@ -288,11 +289,11 @@ type part struct {
 func newPart(root []int, b Bounds, first ...int) *part {
 	return &part{
 		root: root, divisible: len(first) == 0, next: &Choices{bounds: b, prefix: slices.Concat(root, first)},
-		traces: map[uint64]bool{}, failures: map[string]*found{},
+		faults: map[[2]string]bool{}, traces: map[uint64]bool{}, failures: map[string]*found{},
 	}
 }
 
-// twice is the number of first runs of a part that are made again.
+// twice is the number of first runs of a part that are made again. So is the first run with each fault.
 const twice = 10
 
 // again makes a run again and describes the difference, if there is one.
@@ -327,7 +328,7 @@ func (p *part) explore(program Program) {
 		c := p.next
 		o := program.Run(c)
 		p.add(o, c)
-		if p.runs <= twice && p.unstable == "" {
+		if p.unstable == "" && (p.newFault(c) || p.runs <= twice) {
 			p.unstable = again(program, c, o.Digest)
 		}
 		if c.diverged != "" {
@@ -360,6 +361,20 @@ func (p *part) explore(program Program) {
 		c.was = append(c.was[:0], c.points[:i+1]...)
 		c.points, c.faults, c.preempts = c.points[:0], 0, 0
 	}
+}
+
+// newFault reports whether no run before had the last fault of this one, whichever answer it is of.
+func (p *part) newFault(c *Choices) bool {
+	i := lastFault(c.points)
+	if i < 0 {
+		return false
+	}
+	fault := [2]string{c.points[i].at, c.points[i].option}
+	if p.faults[fault] {
+		return false
+	}
+	p.faults[fault] = true
+	return true
 }
 
 func (p *part) add(o Outcome, c *Choices) {

@@ -236,6 +236,26 @@ func TestUnstableLater(t *testing.T) {
 	}
 }
 
+// TestUnstableFault reports a program that is not a function of its choices in runs with one of many faults.
+func TestUnstableFault(t *testing.T) {
+	var runs atomic.Uint64
+	var options []string
+	for i := range 40 {
+		options = append(options, fmt.Sprint("fault ", i))
+	}
+	r := explore.Exhaust(func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) (o explore.Outcome) {
+			if o.Digest = uint64(c.Fault("call", "", options)); o.Digest == 30 { //nolint:gosec // not negative
+				o.Digest = 1000 + runs.Add(1)
+			}
+			return o
+		})
+	}, explore.Bounds{Faults: 1})
+	if want := []string{"the same choices gave two runs: [call: fault 30]"}; !slices.Equal(r.Unstable, want) {
+		t.Errorf("unstable: %q, want %q", r.Unstable, want)
+	}
+}
+
 // TestViolatingFaults: runs with different faults are not added up when the other orders with one are skipped.
 func TestViolatingFaults(t *testing.T) {
 	const orders = 600

@@ -50,6 +50,9 @@ type caseRun struct {
 
 type entry struct{ name, args string }
 
+// label names the call in choices.
+func (e entry) label() string { return e.name + " " + e.args }
+
 // snapshot contains messages that the loop exposed, and their JSON at that time.
 type snapshot struct {
 	messages []llm.Message

@@ -8,6 +8,7 @@ import (
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/internal/bubble"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/explore"
 )
 
@@ -128,10 +129,15 @@ func (x *exploration) use(script *fake.Script) {
 	}
 }
 
-// exploredScript is a script with two steps of two calls.
+// exploredScript is a script with two steps of a text and two calls, with usage.
 func exploredScript() *fake.Script {
+	list := script(calls(`c1 a {"n":1}`, `c2 b {"n":2}`), calls(`c3 a {"n":3}`, `c4 a {"n":4}`))
+	for i := range list {
+		list[i].Usage = llm.Usage{InputTokens: 10, OutputTokens: 5}
+	}
+	list[0].Text, list[1].Text = "I call a and b.", "I call a again."
 	return &fake.Script{
-		Models: []fake.ModelScript{{Name: "main", Responses: script(calls(`c1 a {"n":1}`, `c2 b {"n":2}`), calls(`c3 a {"n":3}`, `c4 a {"n":4}`))}},
+		Models: []fake.ModelScript{{Name: "main", Responses: list}},
 		Tools:  []fake.Tool{{Name: "a"}, {Name: "b"}},
 		Input:  user("go"),
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -117,6 +118,28 @@ func (s *exploredServer) check() {
 		r.checkTexts(fmt.Sprintf("request %d", i+1), req.Messages)
 	}
 	r.checkEntered()
+	r.checkAnswer()
+}
+
+func isRefusal(p llm.Part) bool {
+	text, is := p.(llm.Text)
+	return is && text.Refusal
+}
+
+// checkAnswer checks that the loop returned the text of a response, if the last one is complete and has a text. The last one may have been
+// late.
+func (r *exploredRun) checkAnswer() {
+	n := len(r.responses)
+	if r.err != nil || r.canceled || r.mayTimeOut || r.result == nil || n == 0 {
+		return
+	}
+	last, answer := r.responses[n-1], strings.TrimSpace(r.result.Messages[0].Text())
+	if last == nil || last.FinishReason != llm.FinishStop || len(last.Calls()) > 0 || last.Text() == "" || slices.ContainsFunc(last.Parts, isRefusal) {
+		return
+	}
+	if !slices.ContainsFunc(r.responses, func(resp *llm.Response) bool { return resp != nil && strings.TrimSpace(resp.Text()) == answer }) {
+		r.report("INV-11", "the run returned %q; the text of the last response is %q", answer, last.Text())
+	}
 }
 
 // requestsJSON returns the JSON of each request, sorted: they may come concurrently. It is valid until the next call in a

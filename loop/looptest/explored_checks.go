@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check"
@@ -82,8 +83,18 @@ func (r *exploredRun) checkSentBack(where string, resp *llm.Response, added []ll
 			named++
 		}
 	}
-	if n := len(added[i].Calls()); n < named || n > len(calls) {
+	sent := added[i].Calls()
+	if n := len(sent); n < named || n > len(calls) {
 		r.report("INV-01", "%s: the response before it is sent back with %d calls; it has %d", where, n, len(calls))
+	} else if n == len(calls) {
+		for i, c := range calls {
+			if was, is := keyOf(c.Name, c.Arguments), keyOf(sent[i].Name, sent[i].Arguments); was != is && c.Name != "" && (was.name != is.name || json.Valid([]byte(was.args))) {
+				r.report("INV-05", "%s: the response before it is sent back with the call %s of %s; it has the call %s of %s", where, is.args, is.name, was.args, was.name)
+			}
+		}
+	}
+	if was, is := strings.TrimSpace(resp.Text()), strings.TrimSpace(added[i].Text()); complete && was != is {
+		r.report("INV-05", "%s: the response before it is sent back with the text %q; it has %q", where, is, was)
 	}
 }
 
@@ -127,9 +138,16 @@ func (r *exploredRun) checkText(where string, res llm.ToolResult, list []llm.Mes
 func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string) {
 	e := entry{c.Name, c.Arguments}
 	text, returned := r.returned[e]
+	ran := slices.ContainsFunc(r.entered, func(o entry) bool { return keyOf(o.name, o.args) == keyOf(e.name, e.args) })
 	switch {
 	case returned && res.IsError && r.undisturbed(e):
 		return "INV-23", fmt.Sprintf("the error %q; the tool returned %q", res.Text(), text)
+	case ran && !returned && !r.failed[e] && (res.IsError || r.http != nil) && r.undisturbed(e):
+		return "INV-23", fmt.Sprintf("%q; nothing but the loop ended its tool", res.Text())
+	case !ran && res.IsError && r.mayRun(e) && r.undisturbed(e):
+		return "INV-23", fmt.Sprintf("the error %q; the tool did not run", res.Text())
+	case !ran && !res.IsError && r.mayRun(e) && (r.http == nil || r.modelFault == ""): // most protocols have no IsError
+		return "INV-01", fmt.Sprintf("%q; the tool did not run", res.Text())
 	case returned && !res.IsError && !strings.Contains(res.Text(), text):
 		return "INV-01", fmt.Sprintf("%q; the tool returned %q", res.Text(), text)
 	case !returned && r.failed[e] && !res.IsError && r.http == nil: // most protocols have no IsError
@@ -138,9 +156,16 @@ func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string)
 	return "", ""
 }
 
-// undisturbed reports whether the run has no fault, and the tool ran for each such call, so that its result must not be an error.
+// mayRun reports whether a tool can run a call, and nothing ended the run.
+func (r *exploredRun) mayRun(e entry) bool {
+	known := slices.ContainsFunc(r.script.Tools, func(t fake.Tool) bool { return t.Name == e.name })
+	return known && json.Valid([]byte(e.args)) && !r.canceled && !r.mayTimeOut && !r.hangs
+}
+
+// undisturbed reports whether the run has no fault but those of other tool calls, and the tool did not run less often than it was called,
+// unless it did not run at all. Then its result must not be an error.
 func (r *exploredRun) undisturbed(e entry) bool {
-	if r.canceled || r.mayTimeOut || r.toolFault || r.modelFault != "" {
+	if r.canceled || r.mayTimeOut || r.hangs || r.modelFault != "" || r.faulty[e.label()] {
 		return false
 	}
 	calls := 0
@@ -158,7 +183,7 @@ func (r *exploredRun) undisturbed(e entry) bool {
 			calls--
 		}
 	}
-	return calls <= 0
+	return calls <= 0 || !slices.Contains(r.entered, e)
 }
 
 // checkEntered checks that each call of a response was run at most once, and nothing else.
@@ -224,11 +249,31 @@ func (r *exploredRun) checkEnd(last *llm.Response) {
 
 // checkResult checks that each call in the messages of the result has a result or is pending.
 func (r *exploredRun) checkResult() {
-	if r.result == nil || len(r.result.Messages) == 0 {
+	if r.result == nil {
+		return
+	}
+	if u := r.result.Usage; u != nil && *u != r.usage {
+		r.report("INV-18", "usage %+v, want the sum of the model calls %+v", *u, r.usage)
+	}
+	for _, id := range r.result.Pending {
+		for _, resp := range r.responses {
+			if resp != nil && slices.ContainsFunc(resp.Calls(), func(c llm.ToolCall) bool { return c.ID == id && r.returned[entry{c.Name, c.Arguments}] != "" }) {
+				r.report("INV-07", "the call %q is reported as pending, and its tool returned", id)
+			}
+		}
+	}
+	if len(r.result.Messages) == 0 {
 		return
 	}
 	list := slices.Concat(r.script.History, r.script.Input, r.result.Messages)
 	r.checkList("the run's messages", list)
+	r.checkTexts("the run's messages", list)
+	if n := len(r.requests); n > 0 {
+		last := r.requests[n-1].messages
+		if len(list) < len(last) || !same(last, list[:len(last)]) {
+			r.report("INV-05", "the run's messages do not begin with those of its last request")
+		}
+	}
 	answered := map[string]bool{}
 	for _, id := range r.result.Pending {
 		answered[id] = true
@@ -244,8 +289,5 @@ func (r *exploredRun) checkResult() {
 				r.report("INV-07", "the run ended without a result of the call %q, and does not report it as pending", c.ID)
 			}
 		}
-	}
-	if u := r.result.Usage; u != nil && *u != r.usage {
-		r.report("INV-18", "usage %+v, want the sum of the model calls %+v", *u, r.usage)
 	}
 }

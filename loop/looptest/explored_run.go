@@ -53,7 +53,9 @@ type exploredRun struct {
 	inFlight   int
 	modelFault string // of a model call
 	toolFault  bool
-	mayTimeOut bool // an hour has passed
+	faulty     map[string]bool // the tool calls with a fault, by their names
+	hangs      bool            // a tool call hangs: other calls may time out with it
+	mayTimeOut bool            // an hour has passed
 	canceled   bool
 	usage      llm.Usage
 	result     *Result
@@ -119,7 +121,7 @@ func (r *exploredRun) run(t *testing.T) {
 	r.free, release = context.WithCancel(t.Context())
 	defer release()
 	changed := r.world.BeginAnswers(r.panics)
-	r.returned, r.failed = map[entry]string{}, map[entry]bool{}
+	r.returned, r.failed, r.faulty = map[entry]string{}, map[entry]bool{}, map[string]bool{}
 	var model llm.Model = llm.ModelFunc(r.stream)
 	if r.wire != nil {
 		r.http = newExploredServer(r)
@@ -281,7 +283,8 @@ func (r *exploredRun) next(pending []*fake.Pending) {
 		fault = r.c.Fault(p.At, p.Name, p.Faults)
 	}
 	if fault > 0 && p.At == "tool call" {
-		r.toolFault = true
+		r.toolFault, r.faulty[p.Name] = true, true
+		r.hangs = r.hangs || strings.Contains(p.Faults[fault], "hang") || strings.Contains(p.Faults[fault], "hour")
 	} else if fault > 0 {
 		r.modelFault = p.Faults[fault]
 	}
@@ -404,7 +407,7 @@ func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, e
 		r.failed[e] = r.failed[e] || failed && ctx.Err() == nil
 		r.mu.Unlock()
 	}()
-	parts, err := r.world.Run(ctx, name+" "+args, name, args)
+	parts, err := r.world.Run(ctx, e.label(), name, args)
 	if err != nil {
 		return "", err
 	}
