@@ -137,7 +137,7 @@ func (r *exploredRun) checkAnswer() {
 	if last == nil || last.FinishReason != llm.FinishStop || len(last.Calls()) > 0 || last.Text() == "" || slices.ContainsFunc(last.Parts, isRefusal) {
 		return
 	}
-	if !slices.ContainsFunc(r.responses, func(resp *llm.Response) bool { return resp != nil && strings.TrimSpace(resp.Text()) == answer }) {
+	if answer == "" || !slices.ContainsFunc(r.responses, func(resp *llm.Response) bool { return resp != nil && strings.TrimSpace(resp.Text()) == answer }) {
 		r.report("INV-11", "the run returned %q; the text of the last response is %q", answer, last.Text())
 	}
 }

@@ -53,6 +53,24 @@ func TestExploreHTTPFaults(t *testing.T) {
 			}
 		})
 	}
+	right := httpLoop("chat", llm.NonStreaming, "")
+	for want, loop := range map[string]looptest.HTTPLoop{
+		`INV-11: run explored: the run returned ""; the text of the last response is "done"`: func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			_, err := right(ctx, client, url, in)
+			return "", err
+		},
+		`INV-01: run explored: request 2: the result of the call "c1" of a with {"n":1} is "ok"; the tool did not run`: func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			for i := range in.Tools {
+				in.Tools[i].Run = func(context.Context, string) (string, error) { return "ok", nil }
+			}
+			return right(ctx, client, url, in)
+		},
+	} {
+		r := looptest.Explored(t, loop, short)
+		if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return f.Violation.String() == want && len(f.Choices) == 0 }) {
+			t.Errorf("got %v, want %s", r.Failures, want)
+		}
+	}
 	if r := looptest.Explored(t, looptest.HTTPLoop(httpLoop("chat", llm.Streaming, "run number")), short); len(r.Unstable) == 0 {
 		t.Error("a loop whose requests depend on the number of the run is not reported as unstable")
 	}
