@@ -37,6 +37,18 @@ func kinds(s *deepagents.Stream) string {
 	return strings.Join(out, " ")
 }
 
+// DA-09: the run ends when the model stops, in the first step or in a later one.
+func TestModelStopsDA09(t *testing.T) {
+	stop := fake.Response{Text: "done", FinishReason: llm.FinishStop}
+	for _, responses := range [][]fake.Response{{stop, stop}, {calls("a"), stop, stop}} {
+		model := fake.NewModel(responses...)
+		res, err := deepagents.Generate(t.Context(), agent("root", model, tool("a", "A")), loop.Prompt("go"), nil, nil)
+		if n := len(model.Requests()); err != nil || n != len(responses)-1 || res.Text != "done" {
+			t.Errorf("got %q, %v after %d model calls, want done after %d", res.Text, err, n, len(responses)-1)
+		}
+	}
+}
+
 // DA-37, DA-40: each stream yields the complete run, at the first and at each later read,
 // before and after Wait. The text is that of all steps.
 func TestStreamsDA37DA40(t *testing.T) {

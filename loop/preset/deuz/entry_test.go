@@ -261,6 +261,38 @@ func TestInvalidOptionsDZ54(t *testing.T) {
 	}
 }
 
+// DZ-32: a part of a type that the loop does not make is encoded with its type.
+func TestUnknownPartDZ32(t *testing.T) {
+	b, err := json.Marshal(deuz.Part{Type: "source"})
+	if string(b) != `{"type":"source"}` || err != nil {
+		t.Errorf("got %s, %v", b, err)
+	}
+}
+
+// DZ-36: the results of a step are in the order of its calls, not in that in which the tools end.
+func TestResultOrderDZ36(t *testing.T) {
+	clock := fake.NewClock()
+	slow := func(name string, milliseconds time.Duration) loop.Tool {
+		return loop.Tool{Name: name, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+			return loop.TextOutput("of " + name), clock.Sleep(ctx, milliseconds*time.Millisecond)
+		}}
+	}
+	res, err := deuz.GenerateText(t.Context(), deuz.Options{
+		Model: fake.NewModel(calls("", "a", "b", "c"), says("x")), Messages: messages(),
+		Loop: loop.Config{MaxSteps: 3, Clock: clock, Tools: []loop.Tool{slow("a", 30), slow("b", 10), slow("c", 20)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range res.Steps[0].Results {
+		got = append(got, r.Name+" "+r.Text())
+	}
+	if want := []string{"a of a", "b of b", "c of c"}; !slices.Equal(got, want) {
+		t.Errorf("results %q, want %q", got, want)
+	}
+}
+
 // DZ-32: StreamChat returns before the model is called. If a call fails, the first or a later one, the parts end with the
 // error, and both awaitables fail with it.
 func TestStreamFailsDZ32(t *testing.T) {

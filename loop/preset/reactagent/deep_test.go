@@ -29,7 +29,7 @@ func answer(_ context.Context, q []middleware.Question) ([]string, error) {
 	return make([]string, len(q)), nil
 }
 
-var own = []loop.Middleware{brings("mine", "x"), brings("too", "y")}
+var own = []loop.Middleware{brings("mine", "x"), brings("also", "y")}
 
 // RA-04, RA-05, RA-06, RA-07, RA-08: the middleware of a deep agent and its order.
 func TestDeepAgentMiddlewareOrder(t *testing.T) {
@@ -41,26 +41,26 @@ func TestDeepAgentMiddlewareOrder(t *testing.T) {
 		change func(*reactagent.DeepConfig)
 		want   string
 	}{
-		"all of it":       {func(*reactagent.DeepConfig) {}, "todos files subagents GROUPS mine too ask_user human_in_the_loop summarize"},
-		"summaries first": {func(c *reactagent.DeepConfig) { c.SummaryFirst = true }, "summarize todos files subagents GROUPS mine too ask_user human_in_the_loop"},
-		"no user to ask":  {func(c *reactagent.DeepConfig) { c.AskUser = nil }, "todos files subagents GROUPS mine too human_in_the_loop summarize"},
-		"no approval":     {func(c *reactagent.DeepConfig) { c.Approve = nil }, "todos files subagents web search text git mine too ask_user summarize"},
+		"all of it":       {func(*reactagent.DeepConfig) {}, "todos files subagents GROUPS mine also ask_user human_in_the_loop summarize"},
+		"summaries first": {func(c *reactagent.DeepConfig) { c.SummaryFirst = true }, "summarize todos files subagents GROUPS mine also ask_user human_in_the_loop"},
+		"no user to ask":  {func(c *reactagent.DeepConfig) { c.AskUser = nil }, "todos files subagents GROUPS mine also human_in_the_loop summarize"},
+		"no approval":     {func(c *reactagent.DeepConfig) { c.Approve = nil }, "todos files subagents web search text git mine also ask_user summarize"},
 		"shell without approval": {func(c *reactagent.DeepConfig) {
 			c.InterruptOn = map[string]middleware.ApprovalRule{"x": {}}
-		}, "todos files subagents web search text git mine too ask_user human_in_the_loop summarize"},
+		}, "todos files subagents web search text git mine also ask_user human_in_the_loop summarize"},
 		"approval of shell": {func(c *reactagent.DeepConfig) {
 			c.InterruptOn = map[string]middleware.ApprovalRule{"shell": {}}
-		}, "todos files subagents GROUPS mine too ask_user human_in_the_loop summarize"},
+		}, "todos files subagents GROUPS mine also ask_user human_in_the_loop summarize"},
 		"some groups": {func(c *reactagent.DeepConfig) {
 			c.GeneralPurpose = c.GeneralPurpose[1:3]
-		}, "todos files subagents text git mine too ask_user human_in_the_loop summarize"},
-		"no summaries": {func(c *reactagent.DeepConfig) { c.NoSummary = true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
+		}, "todos files subagents text git mine also ask_user human_in_the_loop summarize"},
+		"no summaries": {func(c *reactagent.DeepConfig) { c.NoSummary = true }, "todos files subagents GROUPS mine also ask_user human_in_the_loop"},
 		"none, although configured": {func(c *reactagent.DeepConfig) {
 			*c = reactagent.DeepConfig{NoSummary: true, Summary: middleware.Summarizer{Window: 400}, Config: reactagent.Config{ContextWindow: 400}}
 		}, "todos files subagents"},
-		"none, and first": {func(c *reactagent.DeepConfig) { c.NoSummary, c.SummaryFirst = true, true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
-		"no files":        {func(c *reactagent.DeepConfig) { c.NoFilesystem = true }, "todos subagents GROUPS mine too ask_user human_in_the_loop summarize"},
-		"no groups":       {func(c *reactagent.DeepConfig) { c.NoGeneralPurpose = true }, "todos files subagents mine too ask_user human_in_the_loop summarize"},
+		"none, and first": {func(c *reactagent.DeepConfig) { c.NoSummary, c.SummaryFirst = true, true }, "todos files subagents GROUPS mine also ask_user human_in_the_loop"},
+		"no files":        {func(c *reactagent.DeepConfig) { c.NoFilesystem = true }, "todos subagents GROUPS mine also ask_user human_in_the_loop summarize"},
+		"no groups":       {func(c *reactagent.DeepConfig) { c.NoGeneralPurpose = true }, "todos files subagents mine also ask_user human_in_the_loop summarize"},
 		"as it is":        {func(c *reactagent.DeepConfig) { *c = reactagent.DeepConfig{} }, "todos files subagents summarize"},
 		"with a log": {func(c *reactagent.DeepConfig) {
 			*c = reactagent.DeepConfig{Config: reactagent.Config{Log: func(llm.Message) error { return nil }}}
