@@ -119,10 +119,7 @@ input: go
 	}
 	var stdout, stderr bytes.Buffer
 	formatText := "text"
-	world := &cli.World{Out: &stdout, Err: &stderr, Now: time.Now, Interrupted: func(context.Context) (context.Context, context.CancelFunc) {
-		return context.WithCancel(t.Context())
-	}}
-	x := explorer{w: world, c: &cobra.Command{}, bounds: explore.Bounds{Faults: 1}, folder: "out/failures", format: &formatText, adjust: adjust}
+	x := explorer{w: &cli.World{Out: &stdout, Err: &stderr, Now: time.Now}, c: &cobra.Command{}, bounds: explore.Bounds{Faults: 1}, folder: "out/failures", format: &formatText, adjust: adjust}
 	if err := x.makeFolder([]string{"long.yaml"}); err != nil {
 		t.Fatal(err)
 	}
