@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -384,6 +386,73 @@ func TestPartsUnusualRuns(t *testing.T) {
 		}
 		if got := types(uistream.Parts(over, uistream.Options{})); !strings.HasPrefix(got, "start "+want) {
 			t.Errorf("canceled for %s: got the UI parts %s", cause, got)
+		}
+	}
+}
+
+// DA-03, DA-08, DA-39, DA-54, DA-55, DA-58: each of two calls of a tool in a step has its parts, its result in the next request and
+// its place in its step, in each step, in each stream.
+func TestEachCall(t *testing.T) {
+	var turns []fake.Response
+	var wantParts, wantUI, wantResults []string
+	for step := range 2 {
+		turn := fake.Response{Text: fmt.Sprint("text-", step), ChunkSize: 5}
+		wantParts, wantUI = append(wantParts, "text-", fmt.Sprint(step)), append(wantUI, "text-", fmt.Sprint(step))
+		for n := range 2 {
+			id := fmt.Sprint(step, n)
+			turn.Calls = append(turn.Calls, fake.Call{ID: id, Name: "a", Arguments: "{}"})
+			wantParts = append(wantParts, "tool-call "+id, "tool-result "+id)
+			wantUI = append(wantUI, "tool-input-available "+id, "tool-output-available "+id)
+			wantResults = append(wantResults, fmt.Sprint(step, " ", id, " ", id, "=A"))
+		}
+		turns = append(turns, turn)
+	}
+	turns = append(turns, text("x"))
+	opts := &deepagents.Options{Loop: loop.Config{Concurrency: 1}}
+	m := fake.NewModel(turns...)
+	s, err := deepagents.Execute(t.Context(), agent("root", m, tool("a", "A")), loop.Prompt("go"), nil, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	swarm, err := deepagents.Swarm(t.Context(), agent("root", fake.NewModel(turns...), tool("a", "A")), loop.Prompt("go"), nil, opts, uistream.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts, results, sent []string
+	for p := range s.FullStream() {
+		parts = append(parts, strings.TrimSpace(strings.TrimPrefix(p.Type, "text-delta")+p.TextDelta+" "+p.ToolCallID))
+	}
+	ui := func(stream iter.Seq[uistream.Part]) (got []string) {
+		for p := range stream {
+			switch p.Type {
+			case "text-delta":
+				got = append(got, p.Delta)
+			case "tool-input-available", "tool-output-available":
+				got = append(got, p.Type+" "+p.ToolCallID)
+			}
+		}
+		return got
+	}
+	steps, err := s.Steps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range steps {
+		for j, c := range step.Calls {
+			results = append(results, fmt.Sprint(i, " ", c.ID, " ", step.Results[j].ID, "=", step.Results[j].Text()))
+		}
+	}
+	for _, message := range m.RecordedRequests()[2].Request.Messages {
+		for _, p := range message.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				sent = append(sent, fmt.Sprint(r.ID[:1], " ", r.ID, " ", r.ID, "=", r.Text()))
+			}
+		}
+	}
+	wantParts, wantUI = append(wantParts, "x"), append(wantUI, "x")
+	for _, pair := range [][2][]string{{wantParts, parts}, {wantUI, ui(s.UI(uistream.Options{}))}, {wantUI, ui(swarm)}, {wantResults, results}, {wantResults, sent}} {
+		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }

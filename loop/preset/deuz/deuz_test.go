@@ -1,8 +1,10 @@
 package deuz_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -10,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset/deuz"
 	"github.com/looptape/looptape/trace"
 )
@@ -138,5 +142,108 @@ func TestPartsStopEarly(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("got %d parts, want 1", n)
+	}
+}
+
+// DZ-13, DZ-17, DZ-19, DZ-27, DZ-28, DZ-35, DZ-37, DZ-39, DZ-51, DZ-56, DZ-57: each of two calls of a tool in a step has its
+// arguments, its parts, its place in the record of the step and its result in the next request, in each step.
+func TestEachCall(t *testing.T) {
+	type in struct {
+		ID string `json:"id"`
+	}
+	tool := func(name string) loop.Tool {
+		tool, err := loop.NewTool(name, "", func(_ context.Context, arguments in) (string, error) {
+			text := fmt.Sprintf(`{"id":%q}`, arguments.ID)
+			if name == "bad" {
+				return "", errors.New(text)
+			}
+			return text, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tool
+	}
+	var turns []fake.Response
+	var wantParts, wantRecord, wantResults []string
+	for step := range 2 {
+		var turn fake.Response
+		var calls, after, results []string
+		for _, name := range []string{"good", "bad"} {
+			for n := range 2 {
+				id := fmt.Sprint(step, name, n)
+				arguments := fmt.Sprintf(`{"id":%q}`, id)
+				turn.Calls = append(turn.Calls, fake.Call{ID: id, Name: name, Arguments: arguments})
+				wantParts = append(wantParts, "tool-call-delta "+id+" "+arguments)
+				calls = append(calls, "tool-call "+id+" "+name+" "+arguments)
+				after = append(after, fmt.Sprintf("tool-result %s %s %q %t", id, name, arguments, name == "bad"))
+				wantRecord = append(wantRecord, fmt.Sprintf("call %d %s %s %s", step, id, name, arguments))
+				results = append(results, fmt.Sprintf("result %d %s %s %q %t", step, id, name, arguments, name == "bad"))
+				wantResults = append(wantResults, fmt.Sprint(id, " ", arguments, " ", name == "bad"))
+			}
+		}
+		wantParts = slices.Concat(wantParts, calls, after)
+		wantRecord = append(wantRecord, results...)
+		turns = append(turns, turn)
+	}
+	turns = append(turns, fake.Response{Text: "done"})
+	m := fake.NewModel(turns...)
+	opts := deuz.Options{Model: m, Messages: []llm.Message{llm.User("go")}, Loop: loop.Config{MaxSteps: 9, Tools: []loop.Tool{tool("good"), tool("bad")}}}
+	var parts, record, results []string
+	for p := range deuz.StreamChat(t.Context(), opts).Full() {
+		switch p.Type {
+		case "tool-call-delta":
+			parts = append(parts, p.Type+" "+p.ToolCallID+" "+p.Text)
+		case "tool-call":
+			parts = append(parts, p.Type+" "+p.ToolCallID+" "+p.ToolName+" "+string(p.Input))
+		case "tool-result":
+			parts = append(parts, fmt.Sprint(p.Type, " ", p.ToolCallID, " ", p.ToolName, " ", string(p.Output), " ", p.IsError))
+		}
+	}
+	requests := m.RecordedRequests()
+	for _, message := range requests[len(requests)-1].Request.Messages {
+		for _, p := range message.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				results = append(results, fmt.Sprint(r.ID, " ", r.Text(), " ", r.IsError))
+			}
+		}
+	}
+	opts.Model = fake.NewModel(turns...)
+	res, err := deuz.GenerateText(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct {
+		Steps []struct {
+			ToolCalls []struct {
+				ToolCallID, ToolName string
+				Args                 json.RawMessage
+			}
+			ToolResults []struct {
+				ToolCallID, ToolName string
+				Result               json.RawMessage
+				IsError              bool
+			}
+		}
+	}
+	b, err := json.Marshal(res)
+	if err == nil {
+		err = json.Unmarshal(b, &read)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range read.Steps {
+		for _, c := range s.ToolCalls {
+			record = append(record, fmt.Sprint("call ", i, " ", c.ToolCallID, " ", c.ToolName, " ", string(c.Args)))
+		}
+		for _, r := range s.ToolResults {
+			record = append(record, fmt.Sprint("result ", i, " ", r.ToolCallID, " ", r.ToolName, " ", string(r.Result), " ", r.IsError))
+		}
+	}
+	for _, pair := range [][2][]string{{wantParts, parts}, {wantRecord, record}, {wantResults, results}} {
+		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }

@@ -150,7 +150,7 @@ func watcher(name string, seen *[]string) loop.Middleware {
 // RA-65: the first middleware is outermost around the tools and keeps its position.
 func TestHookOrder(t *testing.T) {
 	var seen []string
-	b := newBench(t, calling("a", "{}"), text("done"))
+	b := newBench(t, calling("a", "{}"), calling("a", `{"n":2}`), text("done"))
 	run := tool("a")
 	run.Run = func(context.Context, loop.Call) (loop.Output, error) {
 		seen = append(seen, "runs")
@@ -160,7 +160,8 @@ func TestHookOrder(t *testing.T) {
 	b.run(a, "", "go")
 	want := []string{
 		"x before 1", "y before 1", "x after 1", "y after 1", "x in", "y in", "runs", "y out", "x out",
-		"x before 3", "y before 3", "x after 3", "y after 3",
+		"x before 3", "y before 3", "x after 3", "y after 3", "x in", "y in", "runs", "y out", "x out",
+		"x before 5", "y before 5", "x after 5", "y after 5",
 	}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("seen (-want +got):\n%s", diff)
