@@ -126,7 +126,7 @@ type Failure struct {
 	Neighbor string
 }
 
-// Exhaust makes all runs within the bounds, on all processors. start makes a program for each. If 1,000 runs with the same
+// Exhaust makes all runs within the bounds, on all processors. start makes a program for each. If 1,000 runs of one part with the same
 // faults violate an invariant, the other orders with these faults are skipped: a faulty loop that takes more steps than
 // the script has would have more and more of them. Which runs are made does not depend on the number of processors.
 func Exhaust(start func() Program, b Bounds) *Result {
