@@ -563,6 +563,9 @@ func eachStep(t *testing.T, streamed bool) {
 		return w.model.Stream(ctx, req)
 	})
 	cfg := agentloop.Config{ID: "conv", System: "role", Retry: loop.Retry{Max: 1, Base: time.Millisecond}, Tools: []loop.Tool{text("a", "A"), text("z", "old"), text("z", "Z")}}
+	if streamed { // AL-18: the id is that of the history
+		cfg.ID, cfg.History = "other", history.New("conv")
+	}
 	w.dress(&cfg)
 	l, err := agentloop.New(t.Context(), model, &cfg)
 	if err != nil {
