@@ -20,9 +20,12 @@ type entry struct {
 	client   string // of the model
 	settings string
 	explore  func(t *testing.T, s *fake.Script) *explore.Result
-	unstable string // why its runs differ when they are repeated; empty if they must not
-	program  bool   // from npm; explored with the flag -programs
+	unstable instability
+	program  bool // from npm; explored with the flag -programs
 }
+
+// instability is why runs of a loop with these faults differ when they are repeated; empty if they must not.
+type instability struct{ faults, text string }
 
 func exploreLoop(l looptest.Loop) func(t *testing.T, s *fake.Script) *explore.Result {
 	return func(t *testing.T, s *fake.Script) *explore.Result {
@@ -60,14 +63,15 @@ func entries() []entry {
 		adkClient     = "`model/gemini` of ADK"
 		errorResults  = "the failure of a tool is a `NewTextErrorResponse`"
 		einoErrors    = "ReAct agent, `WrapToolWithErrorHandler`, `UnknownToolsHandler`, `StreamToolCallChecker` that reads the whole stream, `MaxStep` 40"
-		adkUnstable   = "The error result for an unknown tool lists the tools in the order of a Go map (`handleFunctionCalls` in `internal/llminternal/base_flow.go`)."
 	)
+	adkUnstable := instability{"unknown tool, empty name", "The error result for an unknown tool lists the tools in the order of a Go map (`handleFunctionCalls` in `internal/llminternal/base_flow.go`)."}
+	fantasyUnstable := instability{"shows QO-14:scalar", "The result of a `Parallel` tool is appended when the tool ends, so the order of calls that end without a wait, here because of their arguments, depends on the scheduler. It was seen in one of 20 explorations."}
 	list = append(list,
-		entry{"fantasy, Generate", "fantasy", fantasyModule, fantasyClient, errorResults, exploreLoop(fantasyLoop(false, false)), "", false},
-		entry{"fantasy, Stream", "fantasy", fantasyModule, fantasyClient, errorResults, exploreLoop(fantasyLoop(true, false)), "", false},
-		entry{"fantasy, Stream, parallel", "fantasy", fantasyModule, fantasyClient, errorResults + "; the tools are `Parallel`", exploreLoop(fantasyLoop(true, true)), "", false},
-		entry{"eino, Generate", "eino", einoModule, einoClient, einoErrors, exploreLoop(einoLoop(false)), "", false},
-		entry{"eino, Stream", "eino", einoModule, einoClient, einoErrors, exploreLoop(einoLoop(true)), "", false},
+		entry{"fantasy, Generate", "fantasy", fantasyModule, fantasyClient, errorResults, exploreLoop(fantasyLoop(false, false)), instability{}, false},
+		entry{"fantasy, Stream", "fantasy", fantasyModule, fantasyClient, errorResults, exploreLoop(fantasyLoop(true, false)), instability{}, false},
+		entry{"fantasy, Stream, parallel", "fantasy", fantasyModule, fantasyClient, errorResults + "; the tools are `Parallel`", exploreLoop(fantasyLoop(true, true)), fantasyUnstable, false},
+		entry{"eino, Generate", "eino", einoModule, einoClient, einoErrors, exploreLoop(einoLoop(false)), instability{}, false},
+		entry{"eino, Stream", "eino", einoModule, einoClient, einoErrors, exploreLoop(einoLoop(true)), instability{}, false},
 		entry{"ADK", "ADK", adkModule, adkClient, "`llmagent`, sessions in memory", exploreLoop(adkLoop(false)), adkUnstable, false},
 		entry{"ADK, SSE", "ADK", adkModule, adkClient, "the same with `StreamingModeSSE`", exploreLoop(adkLoop(true)), adkUnstable, false},
 	)

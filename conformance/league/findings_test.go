@@ -53,6 +53,7 @@ var findings = []finding{
 	{"fantasy", "INV-09", []string{wrongFinish}, causeResponse, "The finish reason `error` is read as unknown, and the calls of the response run."},
 	{"fantasy", "INV-09", []string{"arguments that grow", quirks}, causeResponse, "Deltas are joined by their index. The agent repairs what is not JSON with `jsonrepair`, as the comment in `validateAndRepairToolCall` says, and runs the tool with the result."},
 	{"fantasy", "INV-11", []string{wrongFinish}, causeResponse, "The finish reason `error` is read as unknown, and the run ends with the text."},
+	{"fantasy", "INV-11", []string{quirks}, causeResponse, "A content that is a list of parts is read as no text."},
 	{"fantasy", "INV-01", []string{quirks}, causeResponse, "Deltas are joined by their index, so calls without one become one call."},
 	{"fantasy", "INV-05", []string{"arguments that grow", quirks}, causeResponse, "Deltas are joined as they come, and requests have the arguments that were repaired."},
 	{"fantasy", "INV-04", []string{repeatedID, emptyID, quirks}, causeResponse, "Ids are sent back as the provider sent them: repeated ones, and in Generate empty ones. In streams, the client replaces an empty id by `tool-call-` and the index of the call."},

@@ -84,7 +84,7 @@ func exploreTimes(t *testing.T, e *entry, s *script) (first result) {
 		r := e.explore(t, s.fake)
 		t.Log(r.Summary())
 		got := result{Loop: e.name, Script: s.name, Runs: r.Runs, Orders: r.Orders, Complete: r.Complete, Times: count, Failures: failuresOf(t, e, r)}
-		if len(r.Unstable) > 0 && e.unstable == "" {
+		if len(r.Unstable) > 0 && e.unstable.text == "" {
 			t.Errorf("the loop is unstable: %s", r.Unstable[0])
 		}
 		if n == 0 {

@@ -130,14 +130,14 @@ func page(list []entry, results []result, versions map[string]string) string {
 		loops = append(loops, []string{e.name, version, e.client, e.settings})
 		for i := range results {
 			if r := &results[i]; r.Loop == e.name {
-				explored = append(explored, r.cells(e.unstable != ""))
+				explored = append(explored, r.cells(e.unstable.text != ""))
 				if r.Script == results[0].Script {
 					failures = append(failures, r.failureCells()...)
 				}
 			}
 		}
-		if e.unstable != "" && !slices.ContainsFunc(unstable, func(cells []string) bool { return cells[0] == e.family }) {
-			unstable = append(unstable, []string{e.family, "unstable", "unknown tool, empty name", causeLoop, e.unstable})
+		if e.unstable.text != "" && !slices.ContainsFunc(unstable, func(cells []string) bool { return cells[0] == e.family }) {
+			unstable = append(unstable, []string{e.family, "unstable", e.unstable.faults, causeLoop, e.unstable.text})
 		}
 	}
 	explanations := [][]string{{"loop", "failure", "faults", "cause", "explanation"}}
