@@ -156,6 +156,18 @@ func TestAL62AL68EarlyDecision(t *testing.T) {
 	}, log)
 }
 
+// AL-62: an early decision is about the call with its id.
+func TestAL62DecisionOfACall(t *testing.T) {
+	a := &middleware.Approvals{Store: new(middleware.ApprovalStore)}
+	a.Store.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}, {Call: llm.ToolCall{ID: "c-slow"}}})
+	a.Store.Resolve("c-slow", middleware.Approval{Decision: middleware.Approve})
+	p := gated(t, fake.NewClock(), askAll(a), asks("c-", "a", "slow"), done())
+	same(t, "events", []string{
+		`tool.skip 0   c-a a denied "nobody was there to approve it" error`,
+		`tool.start 0   c-slow slow {}`, `tool.end 0   @30ms c-slow ok "S"`,
+	}, p.lines(trace.KindToolStart, trace.KindToolEnd, trace.KindToolSkip))
+}
+
 // AL-62: an early decision is used once, also by a run that fails then. The next request of the call is
 // decided again.
 func TestAL62EarlyDecisionFails(t *testing.T) {
