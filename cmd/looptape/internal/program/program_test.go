@@ -323,7 +323,7 @@ func TestFails(t *testing.T) {
 	for _, tt := range []struct{ how, want string }{
 		{"keep drops", "INV-01 [] 3/3"},
 		{"drops", "INV-01 [] 3/3"},
-		{"keep careless", "INV-11 [model call 1: fails before the first event with status 400] 3/3"},
+		{"keep careless", "INV-11 [model call 2: fails before the first event with status 400] 3/3"},
 		{"keep hangs", "the program made no request"},
 		{"keep silent", "the program made no request"},
 		{"silent", "the program made no request"},
