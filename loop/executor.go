@@ -31,6 +31,7 @@ type executor struct {
 	running sync.WaitGroup // those that have not ended
 
 	resultMemory  slab.Slab[llm.ToolResult]
+	contentMemory slab.Slab[llm.Part]
 	contextMemory slab.Slab[toolContext]
 }
 
@@ -177,8 +178,16 @@ func (out *Output) value() any {
 	return out.Value
 }
 
-func (p *plannedCall) resultOf(out Output) llm.ToolResult {
-	content := slices.Clip(slices.DeleteFunc(slices.Clone(out.Content), conversation.IsNil)) // the tool may use its own again
+func (p *plannedCall) resultOf(out Output) llm.ToolResult { return p.resultIn(nil, out) }
+
+// resultIn returns the result, whose content is in memory if its length is right. The tool may use its own content again.
+func (p *plannedCall) resultIn(memory []llm.Part, out Output) llm.ToolResult {
+	content := memory
+	if len(out.Content) != len(memory) || slices.ContainsFunc(out.Content, conversation.IsNil) {
+		content = slices.Clip(slices.DeleteFunc(slices.Clone(out.Content), conversation.IsNil))
+	} else {
+		copy(content, out.Content)
+	}
 	if len(content) == 0 {
 		content = []llm.Part{llm.Text{}}
 	}
@@ -222,7 +231,7 @@ func (x *executor) execute(p *plannedCall) (outcome trace.Outcome, result llm.To
 	default:
 		outcome = trace.OutcomeError
 	}
-	return outcome, p.resultOf(out), out.value()
+	return outcome, p.resultIn(p.content, out), out.value() // the result of an abandoned call is in other memory
 }
 
 func (x *executor) contained(ctx context.Context, call Call) (out Output, err error) {

@@ -39,6 +39,7 @@ type plannedCall struct {
 	context *toolContext
 	outcome trace.Outcome   // empty unless the call was begun and has returned
 	result  *llm.ToolResult // in the results of the step
+	content []llm.Part      // memory for one part of it
 	value   any             // the Output.Value of the result; nil for an error
 	job     func()          // runs the call on another goroutine
 }
@@ -51,11 +52,13 @@ func (p *plannedCall) set(s callState) { p.state.Store(int32(s)) }
 // error result here.
 func (x *executor) plan(response *llm.Response, calls []llm.ToolCall) []*plannedCall {
 	x.results = x.resultMemory.Take(len(calls))
+	contents := x.contentMemory.Take(len(calls))
 	plans := x.memory(len(calls))
 	for i, c := range calls {
 		p := plans[i]
 		p.PlannedCall = PlannedCall{Call: c, Index: i, Arguments: c.Arguments}
 		p.step, p.tool, p.context, p.outcome, p.result, p.value = x.run.step, nil, nil, "", &x.results[i], nil
+		p.content = contents[i : i+1 : i+1]
 		p.truncated = response.FinishReason == llm.FinishLength && i == len(calls)-1
 		p.set(callPlanned)
 		p.entered.Store(false)
