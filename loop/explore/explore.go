@@ -126,9 +126,10 @@ type Failure struct {
 	Neighbor string
 }
 
-// Exhaust makes all runs within the bounds, on all processors. start makes a program for each. If 1,000 runs of one part with the same
-// faults violate an invariant, the other orders with these faults are skipped: a faulty loop that takes more steps than
-// the script has would have more and more of them. Which runs are made does not depend on the number of processors.
+// Exhaust makes all runs within the bounds, on all processors. start makes a program for each. If 1,000 runs of one part
+// with the same faults violate an invariant, the other orders with these faults are skipped: a faulty loop that takes more
+// steps than the script has would have more and more of them. Which runs are made does not depend on the number of
+// processors.
 func Exhaust(start func() Program, b Bounds) *Result {
 	e := &search{start: start, bounds: b}
 	parts := e.divide(minParts)
@@ -192,8 +193,9 @@ type search struct {
 	unstable []string
 }
 
-// divide returns parts, in order, such that each run is in one of them. At least n begin without a fault, unless there are fewer orders:
-// most runs with a fault have it after some orders. The faults of one point are one part. It makes its runs twice.
+// divide returns parts, in order, such that each run is in one of them. At least n begin without a fault, unless there are
+// fewer orders: most runs with a fault have it after some orders. The faults of one point are one part. It makes its runs
+// twice.
 func (e *search) divide(n int) (parts []*part) {
 	program := e.start()
 	defer program.Close()
@@ -284,8 +286,8 @@ type part struct {
 	unstable string
 }
 
-// newPart returns the part of the runs with the choices of root. With first, it has only the runs in which the next choice is first or a later
-// option.
+// newPart returns the part of the runs with the choices of root. With first, it has only the runs in which the next choice is
+// first or a later option.
 func newPart(root []int, b Bounds, first ...int) *part {
 	return &part{
 		root: root, divisible: len(first) == 0, next: &Choices{bounds: b, prefix: slices.Concat(root, first)},

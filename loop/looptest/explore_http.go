@@ -126,8 +126,8 @@ func isRefusal(p llm.Part) bool {
 	return is && text.Refusal
 }
 
-// checkAnswer checks that the loop returned the text of a response, if the last one is complete and has a text. The last one may have been
-// late.
+// checkAnswer checks that the loop returned the text of a response, if the last one is complete and has a text. The last one
+// may have been late.
 func (r *exploredRun) checkAnswer() {
 	n := len(r.responses)
 	if r.err != nil || r.canceled || r.mayTimeOut || r.result == nil || n == 0 {

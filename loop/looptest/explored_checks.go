@@ -138,20 +138,27 @@ func (r *exploredRun) checkText(where string, res llm.ToolResult, list []llm.Mes
 func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string) {
 	e := entry{c.Name, c.Arguments}
 	text, returned := r.returned[e]
-	ran := slices.ContainsFunc(r.entered, func(o entry) bool { return keyOf(o.name, o.args) == keyOf(e.name, e.args) })
 	switch {
 	case returned && res.IsError && r.undisturbed(e):
 		return "INV-23", fmt.Sprintf("the error %q; the tool returned %q", res.Text(), text)
-	case ran && !returned && !r.failed[e] && (res.IsError || r.http != nil) && r.undisturbed(e):
+	case returned && !res.IsError && !strings.Contains(res.Text(), text):
+		return "INV-01", fmt.Sprintf("%q; the tool returned %q", res.Text(), text)
+	case returned:
+		return "", ""
+	case r.failed[e] && !res.IsError && r.http == nil: // most protocols have no IsError
+		return "INV-23", fmt.Sprintf("%q, and no error; the tool failed", res.Text())
+	case r.failed[e]:
+		return "", ""
+	}
+	key := keyOf(e.name, e.args)
+	ran := slices.ContainsFunc(r.entered, func(o entry) bool { return keyOf(o.name, o.args) == key })
+	switch {
+	case ran && (res.IsError || r.http != nil) && r.undisturbed(e):
 		return "INV-23", fmt.Sprintf("%q; nothing but the loop ended its tool", res.Text())
 	case !ran && res.IsError && r.mayRun(e) && r.undisturbed(e):
 		return "INV-23", fmt.Sprintf("the error %q; the tool did not run", res.Text())
-	case !ran && !res.IsError && r.mayRun(e) && (r.http == nil || r.modelFault == ""): // most protocols have no IsError
+	case !ran && !res.IsError && r.mayRun(e) && (r.http == nil || r.modelFault == ""):
 		return "INV-01", fmt.Sprintf("%q; the tool did not run", res.Text())
-	case returned && !res.IsError && !strings.Contains(res.Text(), text):
-		return "INV-01", fmt.Sprintf("%q; the tool returned %q", res.Text(), text)
-	case !returned && r.failed[e] && !res.IsError && r.http == nil: // most protocols have no IsError
-		return "INV-23", fmt.Sprintf("%q, and no error; the tool failed", res.Text())
 	}
 	return "", ""
 }
@@ -162,8 +169,8 @@ func (r *exploredRun) mayRun(e entry) bool {
 	return known && json.Valid([]byte(e.args)) && !r.canceled && !r.mayTimeOut && !r.hangs
 }
 
-// undisturbed reports whether the run has no fault but those of other tool calls, and the tool did not run less often than it was called,
-// unless it did not run at all. Then its result must not be an error.
+// undisturbed reports whether the run has no fault but those of other tool calls, and the tool ran for each such call, or
+// for none. Then its result must not be an error.
 func (r *exploredRun) undisturbed(e entry) bool {
 	if r.canceled || r.mayTimeOut || r.hangs || r.modelFault != "" || r.faulty[e.label()] {
 		return false

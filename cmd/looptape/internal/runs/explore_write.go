@@ -55,23 +55,25 @@ func (x *explorer) write(ctx context.Context, name string, script *fake.Script, 
 		from = filepath.Join(x.folder, yamlName)
 	}
 	comment := fmt.Sprintf("# %s\n# %s\n", oneLine(f.Violation.String()), oneLine(repeatCommand(x.program.command(from), f.Choices)))
-	write := func(name string, data []byte) {
-		if err != nil {
-			return
-		}
-		path := filepath.Join(x.folder, name)
-		if err = x.w.Output(path, func(w io.Writer) error {
-			_, err := w.Write(data)
-			return err
-		}); err == nil {
-			files = append(files, path)
-		}
+	type file struct {
+		name string
+		data []byte
 	}
-	write(yamlName, append([]byte(comment), yaml...))
+	list := []file{{yamlName, append([]byte(comment), yaml...)}}
 	if ofLoop {
-		write(strings.ReplaceAll(base, "-", "_")+"_test.go", testSource(base, yamlName, f))
+		list = append(list, file{strings.ReplaceAll(base, "-", "_") + "_test.go", testSource(base, yamlName, f)})
 	}
-	return files, err
+	for _, out := range list {
+		path := filepath.Join(x.folder, out.name)
+		if err := x.w.Output(path, func(w io.Writer) error {
+			_, err := w.Write(out.data)
+			return err
+		}); err != nil {
+			return files, err
+		}
+		files = append(files, path)
+	}
+	return files, nil
 }
 
 func oneLine(s string) string {
