@@ -68,6 +68,8 @@ type parsed struct {
 
 	once     sync.Once
 	rejected *strict.Error
+
+	input func() string // of the expanded body; see [strict.Input]
 }
 
 // check returns why the provider rejects the request, or nil.
@@ -86,6 +88,7 @@ const maxKept = 5_000
 // parse decodes a request, or returns what is known about an equal one.
 func (x *exchange) parse(in strict.Request) *parsed {
 	p := &parsed{expanded: in.Expanded()}
+	p.input = sync.OnceValue(func() string { return strict.Input(p.expanded) })
 	r := x.server.explored
 	if r == nil {
 		p.decode(x)

@@ -220,7 +220,7 @@ func (x *exchange) serve(r *http.Request) {
 	x.key.Place = reply.Place{Session: place.Session, Response: place.Response, Attempt: place.Attempt}
 	if x.Protocol.Name() == reply.Responses {
 		x.key.Conversation = reply.ConversationID(x.talk.Hash())
-		x.keepInput(cmp.Or(script.ResponseID, "resp_"+x.key.ID()), strict.Input(expanded))
+		x.keepInput(cmp.Or(script.ResponseID, "resp_"+x.key.ID()), parsed.input())
 	}
 	x.addModel(place.Session)
 	x.respond(ctx, &reply.Response{

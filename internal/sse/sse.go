@@ -30,6 +30,7 @@ type Reader struct {
 	from    io.Reader
 	limit   int
 	err     error // of from; it comes after what was read before it
+	memory  *memory
 	buf     []byte
 	pos     int // the next byte
 	scanned int // up to here buf has no line end
@@ -52,14 +53,36 @@ const maxOther = 64 << 10
 // readSize is how much is read at once.
 const readSize = 4 << 10
 
-// buffers has the buffers of readers that were released.
-var buffers = sync.Pool{New: func() any {
-	b := make([]byte, 0, readSize)
-	return &b
+// memory is what readers use one after the other.
+type memory struct {
+	buf   []byte
+	names []string // of events
+}
+
+// memories has the memory of readers that were released.
+var memories = sync.Pool{New: func() any {
+	return &memory{buf: make([]byte, 0, readSize)}
 }}
 
 // usual is how many bytes most events do not go beyond.
 const usual = 1 << 10
+
+// maxNames limits the names that a memory has, and maxName the bytes of each.
+const maxNames, maxName = 32, 64
+
+// name returns a name that shares its memory with the equal names before it.
+func (m *memory) name(b []byte) string {
+	for _, name := range m.names {
+		if name == string(b) {
+			return name
+		}
+	}
+	name := string(b)
+	if len(m.names) < maxNames && len(name) <= maxName {
+		m.names = append(m.names, name)
+	}
+	return name
+}
 
 // NewReader returns a Reader whose events have limit bytes at most, names and
 // comments included.
@@ -119,7 +142,7 @@ func (r *Reader) field(line []byte) {
 		r.data = append(append(r.data, value...), '\n')
 		r.some = true
 	case "event":
-		r.name = string(value)
+		r.name = r.memory.name(value)
 	case "id":
 		if bytes.IndexByte(value, 0) < 0 {
 			r.id = string(value)
@@ -134,8 +157,9 @@ func (r *Reader) field(line []byte) {
 
 // Release lets another Reader use the memory of r, which must not be used again.
 func (r *Reader) Release() {
-	if buf := r.buf; cap(buf) == readSize {
-		buffers.Put(&buf)
+	if m := r.memory; m != nil {
+		r.memory = nil
+		memories.Put(m)
 	}
 }
 
@@ -204,7 +228,8 @@ func (r *Reader) fill() {
 		r.pos = 0
 	}
 	if r.buf == nil {
-		r.buf = (*buffers.Get().(*[]byte))[:0]
+		r.memory = memories.Get().(*memory)
+		r.buf = r.memory.buf[:0]
 	}
 	if cap(r.buf)-len(r.buf) < readSize/2 {
 		r.buf = append(make([]byte, 0, min(2*cap(r.buf)+readSize, r.limit+2*readSize)), r.buf...)

@@ -238,16 +238,16 @@ func BenchmarkReader(b *testing.B) {
 // TestRelease: another reader uses the memory of a released one, and the data of its last event stay.
 func TestRelease(t *testing.T) {
 	for range 3 {
-		r := sse.NewReader(strings.NewReader("data: one\n\ndata: two\n\n"), 100)
+		r := sse.NewReader(strings.NewReader("event: a\ndata: one\n\ndata: two\n\n"), 100)
 		ev, err := r.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Release()
-		other := sse.NewReader(strings.NewReader("data: three\n\n"), 100)
+		other := sse.NewReader(strings.NewReader("event: b\ndata: three\n\n"), 100)
 		next, err := other.Next()
-		if string(ev.Data) != "one" || string(next.Data) != "three" || err != nil {
-			t.Errorf("got %q and %q, %v; want one and three", ev.Data, next.Data, err)
+		if string(ev.Data) != "one" || string(next.Data) != "three" || ev.Name != "a" || next.Name != "b" || err != nil {
+			t.Errorf("got %+v and %+v, %v; want a with one, and b with three", ev, next, err)
 		}
 		other.Release()
 	}

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"encoding/json"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,21 +53,22 @@ func (h *received) join(list []llm.Message) (joined []llm.Message, n int) {
 // joinCalls joins the first messages that have calls of a response, each once, and results.
 func joinCalls(response llm.Message, list []llm.Message) (joined []llm.Message, n int) {
 	open := map[string]bool{}
-	for _, c := range response.Calls() {
+	for c := range callsOf(response) {
 		open[c.ID] = true
 	}
 	echo, results := llm.Message{Role: llm.RoleAssistant}, llm.Message{Role: llm.RoleTool}
 	for _, m := range list {
-		calls := m.Calls()
-		isOpen := !slices.ContainsFunc(calls, func(c llm.ToolCall) bool {
-			known := open[c.ID]
+		calls, known := 0, 0
+		for c := range callsOf(m) {
+			if calls++; open[c.ID] {
+				known++
+			}
 			delete(open, c.ID)
-			return !known
-		})
+		}
 		switch {
 		case m.Role == llm.RoleTool && n > 0:
 			results.Parts = append(results.Parts, m.Parts...)
-		case isOpen && len(calls) > 0:
+		case calls > 0 && known == calls:
 			echo.Parts = append(echo.Parts, m.Parts...)
 		default:
 			return []llm.Message{echo, results}, n
@@ -74,6 +76,17 @@ func joinCalls(response llm.Message, list []llm.Message) (joined []llm.Message, 
 		n++
 	}
 	return []llm.Message{echo, results}, n
+}
+
+// callsOf returns the calls of a message that the client has to run.
+func callsOf(m llm.Message) iter.Seq[llm.ToolCall] {
+	return func(yield func(llm.ToolCall) bool) {
+		for _, p := range m.Parts {
+			if c, is := p.(llm.ToolCall); is && !c.ProviderExecuted && !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // adapt returns the response with the changes that a client may make: its own ids for calls
@@ -96,10 +109,8 @@ func (q *Request) adapt(response llm.Message, before, next []llm.Message) llm.Me
 	})
 	seen := map[string]bool{}
 	for _, m := range before {
-		for _, p := range m.Parts {
-			if c, is := p.(llm.ToolCall); is && !c.ProviderExecuted {
-				seen[c.ID] = true
-			}
+		for c := range callsOf(m) {
+			seen[c.ID] = true
 		}
 	}
 	places := map[string]int{} // of the echo's calls
@@ -478,7 +489,7 @@ func editOpaque(part llm.Part, edit func(json.RawMessage) json.RawMessage) llm.P
 	return out
 }
 
-// editedPart is editOpaque. It returns the part itself and false if it has no opaque data and gets none.
+// editedPart is editOpaque. It returns the part itself and false if edit returns all opaque data as it is.
 func editedPart(part llm.Part, edit func(json.RawMessage) json.RawMessage) (out llm.Part, edited bool) {
 	was := llm.PartOpaque(part)
 	raw := edit(was)
@@ -492,7 +503,8 @@ func editedPart(part llm.Part, edit func(json.RawMessage) json.RawMessage) (out 
 			content[i] = c
 		}
 	}
-	if was == nil && raw == nil && (len(content) == 0 || &content[0] == &result.Content[0]) {
+	isSame := len(was) == len(raw) && (was == nil) == (raw == nil) && (len(raw) == 0 || &was[0] == &raw[0])
+	if isSame && (len(content) == 0 || &content[0] == &result.Content[0]) {
 		return part, false
 	}
 	switch p := part.(type) {

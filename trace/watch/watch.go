@@ -359,7 +359,7 @@ func (m *memory) rewritten(c *Conversation, known int, found []check.Violation) 
 // that came with one. It is empty for a response without content.
 func contentKey(m llm.Message) string {
 	key := strings.TrimSpace(m.Text())
-	for _, c := range m.Calls() {
+	for c := range callsOf(m) {
 		if key += "\x00"; c.ID == "" || c.IDGenerated {
 			key += c.Name + canonical(json.RawMessage(c.Arguments))
 		} else {

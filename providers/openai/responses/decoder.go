@@ -25,7 +25,7 @@ func (Protocol) NewDecoder() protocol.Decoder { return &decoder{} }
 type decoder struct {
 	emit     func(llm.Event) // of the Event or End that is running
 	mem      jsonio.Arena
-	items    []openItem
+	items    []*openItem
 	places   map[int64]int // of the last item at each index
 	textItem int           // the place of the last message or reasoning
 	calls    int           // that were started

@@ -90,6 +90,10 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 		"model", &r.model,
 		"output", func() {
 			for range d.Elements() {
+				if r.output == nil {
+					const usual = 4 // items, usually at most
+					r.output = make([]item, 0, usual)
+				}
 				r.output = append(r.output, readItem(d))
 			}
 		},

@@ -12,7 +12,7 @@ import (
 
 func (s *decoder) at(index int64) *openItem {
 	if i, known := s.places[index]; known && !s.items[i].closed {
-		return &s.items[i]
+		return s.items[i]
 	}
 	return nil
 }
@@ -22,17 +22,17 @@ func (s *decoder) open(index int64, kind string) *openItem {
 	if it := s.at(index); it != nil && it.kind == kind {
 		return it
 	}
-	return s.begin(openItem{index: index, kind: kind})
+	return s.begin(&openItem{index: index, kind: kind})
 }
 
 // begin begins an item. It closes the one at its index (quirk QR-09) and the open text.
-func (s *decoder) begin(next openItem) *openItem {
+func (s *decoder) begin(next *openItem) *openItem {
 	if it := s.at(next.index); it != nil {
 		s.close(it)
 	}
 	n := len(s.items)
 	if n > 0 && s.items[s.textItem].isText() {
-		s.close(&s.items[s.textItem])
+		s.close(s.items[s.textItem])
 	}
 	if next.isText() {
 		s.textItem = n
@@ -42,7 +42,7 @@ func (s *decoder) begin(next openItem) *openItem {
 	}
 	s.places[next.index] = n
 	s.items = append(s.items, next)
-	return &s.items[n]
+	return next
 }
 
 func (it *openItem) isText() bool { return it.kind == kindMessage || it.kind == kindReasoning }
@@ -123,7 +123,7 @@ func (s *decoder) reasoningDelta(ev *event) {
 }
 
 func (s *decoder) added(ev *event) {
-	it := s.begin(openItem{index: ev.index, kind: ev.item.kind, added: ev.item})
+	it := s.begin(&openItem{index: ev.index, kind: ev.item.kind, added: ev.item})
 	switch it.kind {
 	case kindMessage:
 		it.opaque = it.added.opaque
@@ -139,7 +139,7 @@ func (s *decoder) added(ev *event) {
 func (s *decoder) done(ev *event) error {
 	it := s.itemOf(ev)
 	if it == nil {
-		it = s.begin(openItem{index: ev.index, kind: ev.item.kind})
+		it = s.begin(&openItem{index: ev.index, kind: ev.item.kind})
 	}
 	return s.end(it, &ev.item)
 }
@@ -148,8 +148,7 @@ func (s *decoder) done(ev *event) error {
 // one with the index and call id, else with the call id, else with the index.
 func (s *decoder) itemOf(ev *event) (found *openItem) {
 	best := 0
-	for i := range s.items {
-		it := &s.items[i]
+	for _, it := range s.items {
 		if it.finished || it.kind != ev.item.kind {
 			continue
 		}
@@ -221,8 +220,7 @@ func (s *decoder) endItems(output []item) error {
 			}
 		}
 	}
-	for i := range s.items {
-		it := &s.items[i]
+	for _, it := range s.items {
 		switch s.close(it); {
 		case isCall(it.kind):
 			s.endCall(it)
@@ -246,8 +244,7 @@ type itemKey struct {
 
 func (s *decoder) streamed() streamedItems {
 	items := streamedItems{}
-	for i := range s.items {
-		it := &s.items[i]
+	for _, it := range s.items {
 		key := itemKey{kind: it.kind, id: it.call.id, any: isCall(it.kind) && it.call.index == 0}
 		items[key] = append(items[key], it)
 	}
