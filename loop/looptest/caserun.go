@@ -95,7 +95,7 @@ func (w *caseRun) run(loop Loop) {
 			}
 		}()
 		w.aborted = "the loop did not return: it called runtime.Goexit, or a method such as FailNow or SkipNow of its test"
-		out, err := loop.Run(w.ctx, &Input{Model: w, Tools: w.tools(), Messages: w.input, ResponseMode: w.c.mode, Step: w.step})
+		out, err := loop.Run(w.ctx, &Input{Model: w, Tools: w.tools(), Messages: w.input, ResponseMode: w.c.mode, Step: w.step, Approve: approve, Choose: choose})
 		w.aborted = ""
 		if w.err = err; out != nil {
 			w.result = out

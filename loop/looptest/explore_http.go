@@ -67,7 +67,7 @@ func (s *exploredServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if r.wasCanceled() && req.Context().Err() == nil {
 		r.report("INV-17", "the loop calls the model after the run was canceled")
 	}
-	r.limit(int(s.count.Add(1))-1, maxModelCalls, "model")
+	r.limit(int(s.count.Add(1))-1, maxModelCalls, "model calls")
 	return s.transport.RoundTrip(req)
 }
 
@@ -110,7 +110,7 @@ func (s *exploredServer) check() {
 	case len(report.UnmatchedRequests) == 0:
 		r.report("INV-11", "the loop sent no request with the given client%s", map[bool]string{true: ", and returned an error: " + failed}[failed != ""])
 	}
-	for _, v := range s.server.Violations(wire.RunEnd{Failed: failed, Canceled: r.canceled, MayFail: r.mayTimeOut, FailedTool: r.toolFault}) {
+	for _, v := range s.server.Violations(wire.RunEnd{Failed: failed, Canceled: r.canceled, MayFail: r.mayTimeOut || r.chosen, FailedTool: r.toolFault || r.someDenied()}) {
 		r.addViolation(v)
 	}
 	r.responses = s.server.Sent()
@@ -130,7 +130,7 @@ func isRefusal(p llm.Part) bool {
 // may have been late.
 func (r *exploredRun) checkAnswer() {
 	n := len(r.responses)
-	if r.err != nil || r.canceled || r.mayTimeOut || r.result == nil || n == 0 {
+	if r.err != nil || r.canceled || r.mayTimeOut || r.chosen || r.result == nil || n == 0 {
 		return
 	}
 	last, answer := r.responses[n-1], strings.TrimSpace(r.result.Messages[0].Text())

@@ -37,9 +37,9 @@ func (r *exploredRun) check() {
 	}
 	r.checkEntered()
 	switch last := len(r.responses) - 1; {
-	case r.err != nil && !r.canceled && (r.modelFault == "" || r.callFault()):
+	case r.err != nil && !r.canceled && !r.chosen && (r.modelFault == "" || r.callFault()):
 		id := "INV-11"
-		if r.toolFault || r.modelFault != "" {
+		if r.toolFault || r.modelFault != "" || r.someDenied() {
 			id = "INV-23"
 		}
 		r.report(id, "the run fails: %v", r.err)
@@ -138,10 +138,13 @@ func (r *exploredRun) checkText(where string, res llm.ToolResult, list []llm.Mes
 func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string) {
 	e := entry{c.Name, c.Arguments}
 	text, returned := r.returned[e]
+	if r.denied(e) {
+		return "", ""
+	}
 	switch {
 	case returned && res.IsError && r.undisturbed(e):
 		return "INV-23", fmt.Sprintf("the error %q; the tool returned %q", res.Text(), text)
-	case returned && !res.IsError && !strings.Contains(res.Text(), text):
+	case returned && !res.IsError && !strings.Contains(res.Text(), text) && (r.http == nil || !r.chosen):
 		return "INV-01", fmt.Sprintf("%q; the tool returned %q", res.Text(), text)
 	case returned:
 		return "", ""
@@ -166,13 +169,13 @@ func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string)
 // mayRun reports whether a tool can run a call, and nothing ended the run.
 func (r *exploredRun) mayRun(e entry) bool {
 	known := slices.ContainsFunc(r.script.Tools, func(t fake.Tool) bool { return t.Name == e.name })
-	return known && json.Valid([]byte(e.args)) && !r.canceled && !r.mayTimeOut && !r.hangs
+	return known && json.Valid([]byte(e.args)) && !r.canceled && !r.mayTimeOut && !r.hangs && !r.chosen
 }
 
 // undisturbed reports whether the run has no fault but those of other tool calls, and the tool ran for each such call, or
 // for none. Then its result must not be an error.
 func (r *exploredRun) undisturbed(e entry) bool {
-	if r.canceled || r.mayTimeOut || r.hangs || r.modelFault != "" || r.faulty[e.label()] {
+	if r.canceled || r.mayTimeOut || r.hangs || r.chosen || r.modelFault != "" || r.faulty[e.label()] {
 		return false
 	}
 	calls := 0
@@ -204,11 +207,17 @@ func (r *exploredRun) checkEntered() {
 			left[keyOf(c.Name, c.Arguments)]++
 		}
 	}
+	refused := map[entry]int{} // a call that was approved in the end is not
+	for k, a := range r.approvals {
+		refused[k] = min(a.asked, left[k]) - a.given
+	}
 	ran := map[entry]bool{}
 	for _, e := range r.entered {
 		k := keyOf(e.name, e.args)
 		left[k]--
 		switch {
+		case left[k] >= 0 && left[k] < refused[k]:
+			r.report("INV-08", "the tool %s ran with %s, and this call was not approved", e.name, e.args)
 		case e.args != "" && !json.Valid([]byte(e.args)):
 			r.report("INV-09", "the tool %s ran with the arguments %s, which are not JSON", e.name, e.args)
 		case left[k] < 0 && ran[k]:

@@ -51,7 +51,10 @@ type exploredRun struct {
 	returned   map[entry]string
 	failed     map[entry]bool // a tool that failed or panicked
 	inFlight   int
-	modelFault string // of a model call
+	decisions  int                 // calls of Input.Approve and Input.Choose
+	approvals  map[entry]approvals // of equal calls, by [keyOf]
+	chosen     bool                // an approval failed, or an option that is not the first was chosen
+	modelFault string              // of a model call
 	toolFault  bool
 	faulty     map[string]bool // the tool calls with a fault, by their names
 	hangs      bool            // a tool call hangs: other calls may time out with it
@@ -122,6 +125,7 @@ func (r *exploredRun) run(t *testing.T) {
 	defer release()
 	changed := r.world.BeginAnswers(r.panics)
 	r.returned, r.failed, r.faulty = map[entry]string{}, map[entry]bool{}, map[string]bool{}
+	r.approvals = map[entry]approvals{}
 	var model llm.Model = llm.ModelFunc(r.stream)
 	if r.wire != nil {
 		r.http = newExploredServer(r)
@@ -138,7 +142,7 @@ func (r *exploredRun) run(t *testing.T) {
 				r.report("INV-23", "the loop panicked: %v", v)
 			}
 		}()
-		out, err := r.loop.Run(r.ctx, &Input{Model: model, Tools: r.tools(), Messages: input, Step: r.step})
+		out, err := r.loop.Run(r.ctx, &Input{Model: model, Tools: r.tools(), Messages: input, Step: r.step, Approve: r.approve, Choose: r.choose})
 		if !r.checked.Load() {
 			r.result, r.err, r.done = out, err, true
 		}
@@ -282,10 +286,12 @@ func (r *exploredRun) next(pending []*fake.Pending) {
 	if !p.Ended || late {
 		fault = r.c.Fault(p.At, p.Name, p.Faults)
 	}
-	if fault > 0 && p.At == "tool call" {
+	switch {
+	case fault == 0 || p.At == "approval" || p.At == "choice":
+	case p.At == "tool call":
 		r.toolFault, r.faulty[p.Name] = true, true
 		r.hangs = r.hangs || strings.Contains(p.Faults[fault], "hang") || strings.Contains(p.Faults[fault], "hour")
-	} else if fault > 0 {
+	default:
 		r.modelFault = p.Faults[fault]
 	}
 	r.log("%s", strings.TrimSuffix(p.At+" "+p.Name+": "+p.Faults[fault], ": "))
@@ -352,7 +358,7 @@ func (r *exploredRun) begin(req *llm.Request) int {
 	r.responses = append(r.responses, nil)
 	r.text = append(r.text, fmt.Sprintf("request %d: %d messages", n+1, len(req.Messages)))
 	r.mu.Unlock()
-	r.limit(n, maxModelCalls, "model")
+	r.limit(n, maxModelCalls, "model calls")
 	return n
 }
 
@@ -362,7 +368,7 @@ func (r *exploredRun) wasCanceled() bool { return r.ctx.Err() != nil && !r.endle
 // limit returns only after the run if it has made too many calls before this one.
 func (r *exploredRun) limit(n, highest int, what string) {
 	if n >= highest {
-		r.report("INV-26", "the run does not end; it made %d %s calls", highest, what)
+		r.report("INV-26", "the run does not end; it made %d %s", highest, what)
 		r.endless.Store(true)
 		r.cancel()
 		<-r.free.Done()
@@ -396,7 +402,7 @@ func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, e
 	n := len(r.entered)
 	r.entered = append(r.entered, e)
 	r.mu.Unlock()
-	r.limit(n, r.maxToolCalls, "tool")
+	r.limit(n, r.maxToolCalls, "tool calls")
 	r.mu.Lock()
 	r.inFlight++
 	r.mu.Unlock()

@@ -54,7 +54,7 @@ func (l HTTPLoop) Run(ctx context.Context, in *Input) (*Result, error) {
 	if !ok {
 		return nil, errors.New("looptest: HTTPLoop: no server: call HTTP, ExploreHTTP or Explored")
 	}
-	answer, err := l(ctx, s.httpClient(), httpURL, &Input{Tools: in.Tools, Messages: in.Messages})
+	answer, err := l(ctx, s.httpClient(), httpURL, &Input{Tools: in.Tools, Messages: in.Messages, Approve: in.Approve, Choose: in.Choose})
 	return &Result{Messages: []llm.Message{llm.Assistant(llm.Text{Text: answer})}}, err
 }
 

@@ -63,6 +63,15 @@ type Input struct {
 	// Step receives messages that the loop exposes during the run, such as the messages of
 	// a step. A loop that exposes none does not call it. It is safe for concurrent use.
 	Step func(messages []llm.Message)
+	// Approve is the person that a loop asks before it runs a call. It waits for an answer, and approved is false
+	// with an error. A call that is not approved must not run, and its result must not affect other calls. In [Check]
+	// it approves each call. It is safe for concurrent use.
+	Approve func(ctx context.Context, call llm.ToolCall) (approved bool, err error)
+	// Choose returns one of the options: it is what a store, a lock or a middleware of the test does. It waits for this
+	// as for an answer. In [Check] it returns the first option. With another one, a run of [Explore] may fail and
+	// may leave calls unrun, and all else is checked. Options differ, and only the first one may be empty.
+	// The names of calls that wait at the same time must differ. It is safe for concurrent use.
+	Choose func(ctx context.Context, name string, options ...string) (option string, err error)
 }
 
 // Tool is a tool of the loop.
