@@ -204,14 +204,14 @@ func earlierID(list []Response) string {
 
 // Run is the function of each scripted tool: see [Tools.Run].
 func (w *World) Run(ctx context.Context, callID, name, args string) (content []llm.Part, err error) {
+	i, late, err := w.Await(ctx, "tool call", callID, toolFaults[:len(toolFaults)-w.harmless])
 	ts := w.tools
 	ts.mu.Lock()
-	b, err := ts.nextBehavior(name, args)
+	b, failure := ts.nextBehavior(name, args) // of the answer that comes next, since the order in which calls start is not a choice
 	ts.mu.Unlock()
-	if err != nil { // the script has no call left
+	if failure != nil { // the script has no call left
 		b = Behavior{Text: "(the script has no call left)"}
 	}
-	i, late, err := w.Await(ctx, "tool call", callID, toolFaults[:len(toolFaults)-w.harmless])
 	if err != nil && !late && !b.IgnoresCancel {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func TestExploreDecisions(t *testing.T) {
 	looptest.HTTP(t, overHTTP(approving()))
 }
 
-// overHTTP returns the loop with a model behind HTTP. Its answer is another one if that cannot be saved.
+// overHTTP returns the loop with a model over HTTP. Its answer is another one if that cannot be saved.
 func overHTTP(s *small) func(context.Context, *http.Client, string, *looptest.Input) (string, error) {
 	return func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
 		model := httpClients["chat"](url)

@@ -46,23 +46,34 @@ func (x *exploration) addMiddleware(cfg *loop.Config, c *explore.Choices) {
 	cfg.Middleware = slices.Concat([]loop.Middleware{add}, cfg.Middleware)
 }
 
-// act chooses what the middleware does. It does one thing in a run.
+// act chooses what the middleware does, and fails if that is chosen.
 func (m *actor) act(at string, others ...string) (action string, err error) {
+	action = m.choose(at, others...)
+	return action, fail(action)
+}
+
+// choose chooses what the middleware does. It does one thing in a run.
+func (m *actor) choose(at string, others ...string) (action string) {
 	if m.acted {
-		return "", nil
+		return ""
 	}
 	options := slices.Concat([]string{"", "fails", "panics", "ends the goroutine"}, others)
 	action = options[m.c.Order("middleware", at, options)]
 	m.acted = action != ""
+	return action
+}
+
+// fail fails in the way of an action, if it is one that fails.
+func fail(action string) error {
 	switch action {
 	case "fails":
-		return action, errMiddleware
+		return errMiddleware
 	case "panics":
 		panic("the middleware panicked")
 	case "ends the goroutine":
 		runtime.Goexit()
 	}
-	return action, nil
+	return nil
 }
 
 func stepName(at string, step int) string {
@@ -201,12 +212,16 @@ func (m *actor) beforeTools(_ context.Context, s *loop.StepInfo, calls []loop.Pl
 
 func (m *actor) wrapTool(next loop.ToolFunc) loop.ToolFunc {
 	return func(ctx context.Context, call loop.Call) (loop.Output, error) {
-		action, err := m.act("around "+call.ID, "answers", "runs the tool twice", "changes the arguments", "changes the arguments into a list",
+		action := m.choose("around "+call.ID, "answers", "runs the tool twice", "changes the arguments", "changes the arguments into a list",
 			"fails after the tool", "panics after the tool", "changes the result into an error")
-		if action == "answers" || action == "changes the arguments into a list" { // a call that does not run ends in any order, too
+		switch action {
+		case "fails", "panics", "ends the goroutine", "answers", "changes the arguments into a list": // a call that does not run ends in any order, too
 			if _, late, err := m.x.world.Await(ctx, "", "middleware around "+call.ID, []string{""}); err != nil && !late {
 				return loop.Output{}, err
 			}
+		}
+		if err := fail(action); err != nil {
+			return loop.Output{}, err
 		}
 		switch action {
 		case "answers":
@@ -215,9 +230,6 @@ func (m *actor) wrapTool(next loop.ToolFunc) loop.ToolFunc {
 			call.Arguments = `{"changed":true}`
 		case "changes the arguments into a list":
 			call.Arguments = `[1]`
-		}
-		if err != nil {
-			return loop.Output{}, err
 		}
 		out, err := next(ctx, call)
 		switch action {
