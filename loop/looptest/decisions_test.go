@@ -211,8 +211,8 @@ func TestExploreDecisionsFinds(t *testing.T) {
 	forgets := approving()
 	forgets.batch = func(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) {
 		results, err := batch(c, calls)
-		if err == nil && save(c) != nil {
-			return results[1:], nil
+		if saved := save(c) == nil; err == nil && !saved {
+			results = results[1:]
 		}
 		return results, err
 	}
