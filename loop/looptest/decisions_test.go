@@ -75,12 +75,13 @@ func TestExploreDecisions(t *testing.T) {
 		t.Errorf("got %d runs, want 6", orders.Runs)
 	}
 	looptest.Check(t, approving())
-	for _, loop := range []*small{approving(), failing(), locking(), askingAgain()} {
+	for _, loop := range deciding() {
 		looptest.Explore(t, loop, &looptest.ExploreOptions{Script: twoCalls()})
-		looptest.ExploreHTTP(t, overHTTP(loop), &looptest.ExploreOptions{Script: twoCalls()})
 	}
-	looptest.HTTP(t, overHTTP(approving()))
 }
+
+// deciding returns right loops that ask.
+func deciding() []*small { return []*small{approving(), failing(), locking(), askingAgain()} }
 
 // overHTTP returns the loop with a model over HTTP. Its answer is another one if that cannot be saved.
 func overHTTP(s *small) func(context.Context, *http.Client, string, *looptest.Input) (string, error) {
@@ -249,8 +250,12 @@ func TestExploreDecisionsFinds(t *testing.T) {
 	}
 }
 
-// TestExploreDecisionsHTTP: over HTTP, a denied call that fails the run is a failure, too.
+// TestExploreDecisionsHTTP: over HTTP, right loops pass, and a denied call that fails the run is a failure, too.
 func TestExploreDecisionsHTTP(t *testing.T) {
+	looptest.HTTP(t, overHTTP(approving()))
+	for _, loop := range deciding() {
+		looptest.ExploreHTTP(t, overHTTP(loop), &looptest.ExploreOptions{Script: twoCalls()})
+	}
 	s := deniedFirst(func(_ []llm.ToolCall, results []llm.ToolResult) ([]llm.ToolResult, error) {
 		return results, errors.New("denied")
 	})
