@@ -2,9 +2,12 @@ package fake
 
 import (
 	"iter"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/looptape/looptape/llm"
 )
 
 // Smaller yields scripts that do less than s, each with one change, the larger changes first. rename returns the label
@@ -16,7 +19,7 @@ func (s *Script) Smaller() iter.Seq2[*Script, func(at, option string) (string, s
 			change(&c)
 			return yield(&c, rename)
 		}
-		_ = s.withoutSettings(try) && s.withoutResponses(try) && s.withoutCalls(try) && s.withoutTools(try)
+		_ = s.withoutSettings(try) && s.withoutResponses(try) && s.withoutCalls(try) && s.withoutTools(try) && s.withoutContents(try)
 	}
 }
 
@@ -204,6 +207,72 @@ func earlierAnswer(at string, responses []Response, k, n int) string {
 func (s *Script) withoutTools(try attempt) bool {
 	for i, t := range s.Tools {
 		if !s.calls(t.Name) && !try(func(c *Script) { c.Tools = without(c.Tools, i) }, sameLabel) {
+			return false
+		}
+	}
+	return true
+}
+
+// omissions omit what a response can do without.
+var omissions = []func(r *Response){
+	func(r *Response) { r.Usage = llm.Usage{} },
+	func(r *Response) { r.Reasoning, r.ReasoningOpaque = "", nil },
+	func(r *Response) { r.TextOpaque, r.Opaque = nil, nil },
+	func(r *Response) { r.ResponseID, r.Model, r.RawFinishReason, r.FinishMessage = "", "", "", "" },
+	func(r *Response) { r.ChunkSize, r.Warnings = 0, nil },
+	func(r *Response) {
+		if len(r.Calls) > 0 {
+			r.Text, r.Chunks = "", nil
+		}
+	},
+}
+
+// omitFrom applies omissions to response n, or to all if n is -1, and returns how many responses they change.
+func (s *Script) omitFrom(n int, omissions ...func(r *Response)) (changed int) {
+	at := 0
+	for i := range s.Models {
+		for j := range s.Models[i].Responses {
+			r := &s.Models[i].Responses[j]
+			was := *r
+			if n < 0 || at == n {
+				for _, omit := range omissions {
+					omit(r)
+				}
+			}
+			if at++; !reflect.DeepEqual(was, *r) {
+				changed++
+			}
+		}
+	}
+	return changed
+}
+
+// withoutContents omits what responses and tools have apart from their calls.
+func (s *Script) withoutContents(try attempt) bool {
+	omit := func(n, least int, omissions ...func(r *Response)) bool {
+		c := clone(*s)
+		return c.omitFrom(n, omissions...) < least || try(func(c *Script) { c.omitFrom(n, omissions...) }, sameLabel)
+	}
+	if !omit(-1, 1, omissions...) {
+		return false
+	}
+	responses := 0
+	for _, m := range s.Models {
+		responses += len(m.Responses)
+	}
+	for _, o := range omissions {
+		if !omit(-1, 2, o) {
+			return false
+		}
+		for n := range responses {
+			if !omit(n, 1, o) {
+				return false
+			}
+		}
+	}
+	for i, t := range s.Tools {
+		if t.Description != "" && !try(func(c *Script) { c.Tools[i].Description = "" }, sameLabel) ||
+			t.Text != "" && !try(func(c *Script) { c.Tools[i].Text = "" }, sameLabel) {
 			return false
 		}
 	}

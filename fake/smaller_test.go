@@ -18,12 +18,18 @@ doc: text
 loop: {max_steps: 3, concurrency: 2}
 gates: [g]
 tools:
-  a: {text: fine, gate: g}
+  a: {text: fine, gate: g, description: does it}
   b: {}
 models:
   main:
     - {repeat: 3, calls: [{id: "c{n}", name: a, arguments: {}}]}
-    - {calls: [{id: d1, name: a, arguments: {}}, {id: d2, name: a, arguments: {}}], expect: {tools: [a]}}
+    - text: I call a.
+      reasoning: twice
+      usage: {input_tokens: 1, output_tokens: 2}
+      model: m
+      chunk_size: 2
+      calls: [{id: d1, name: a, arguments: {}}, {id: d2, name: a, arguments: {}}]
+      expect: {tools: [a]}
     - {text: done, delay: 1s}
   other: [{text: hi}]
 system: be brief
@@ -49,7 +55,7 @@ input: go
 			t.Fatal("Smaller changes its script")
 		}
 		if next == nil {
-			if want := "version: 2\ntools:\n  a:\n    text: fine\nmodels:\n  main:\n    - calls:\n        - id: c1\n          name: a\n          arguments: '{}'\ninput: go\n"; before != want {
+			if want := "version: 2\ntools:\n  a: {}\nmodels:\n  main:\n    - calls:\n        - id: c1\n          name: a\n          arguments: '{}'\ninput: go\n"; before != want {
 				t.Errorf("after %d steps:\n%s\nwant\n%s", steps, before, want)
 			}
 			return
@@ -154,5 +160,31 @@ func TestSmallerOccurrences(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the calls of the responses and the choices (-want +got):\n%s", diff)
+	}
+}
+
+// TestSmallerContents: each content of a response can be omitted alone.
+func TestSmallerContents(t *testing.T) {
+	script, err := fake.ParseScript("s", []byte(`version: 2
+tools: {a: {}}
+models:
+  main:
+    - {text: first, usage: {input_tokens: 1}, model: m, reasoning: r, chunk_size: 2, calls: [{id: c1, name: a, arguments: {}}]}
+    - {text: done, usage: {input_tokens: 2}}
+input: go
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for omitted, want := range map[string]int{"text: first": 2, "model: m": 2, "reasoning: r": 2, "chunk_size: 2": 2, "input_tokens: 1": 3, "input_tokens: 2": 3, "text: done": 0} {
+		got := 0
+		for s := range script.Smaller() {
+			if len(s.Models[0].Responses) == 2 && len(s.Models[0].Responses[0].Calls) == 1 && !strings.Contains(yamlOf(t, s), omitted) {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%q is omitted in %d scripts, want %d", omitted, got, want)
+		}
 	}
 }

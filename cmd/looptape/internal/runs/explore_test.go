@@ -137,8 +137,7 @@ input: go
 	want := `# looptape explore --choice 'tool call c2: hangs until its context ends' long-inv-26.yaml
 version: 2
 tools:
-  a:
-    text: fine
+  a: {}
 models:
   main:
     - calls:
