@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-
-	"github.com/looptape/looptape/llm"
 )
 
 // Smaller yields scripts that do less than s, each with one change, the larger changes first. rename returns the label
@@ -213,33 +211,28 @@ func (s *Script) withoutTools(try attempt) bool {
 	return true
 }
 
-// omissions omit what a response can do without.
-var omissions = []func(r *Response){
-	func(r *Response) { r.Usage = llm.Usage{} },
-	func(r *Response) { r.Reasoning, r.ReasoningOpaque = "", nil },
-	func(r *Response) { r.TextOpaque, r.Opaque = nil, nil },
-	func(r *Response) { r.ResponseID, r.Model, r.RawFinishReason, r.FinishMessage = "", "", "", "" },
-	func(r *Response) { r.ChunkSize, r.Warnings = 0, nil },
-	func(r *Response) {
-		if len(r.Calls) > 0 {
-			r.Text, r.Chunks = "", nil
-		}
-	},
+// contents are the fields of a response that it can do without, in groups. One with calls can do without the last group.
+var contents = [][]string{
+	{"Usage"}, {"Reasoning", "ReasoningOpaque"}, {"TextOpaque", "Opaque"}, {"ResponseID", "Model", "RawFinishReason", "FinishMessage"},
+	{"ChunkSize", "Warnings"}, {"Text", "Chunks"},
 }
 
-// omitFrom applies omissions to response n, or to all if n is -1, and returns how many responses they change.
-func (s *Script) omitFrom(n int, omissions ...func(r *Response)) (changed int) {
+// omitContents omits groups of contents from response n, or from all if n is -1, and returns how many responses change.
+func (s *Script) omitContents(n int, groups [][]string) (changed int) {
 	at := 0
 	for i := range s.Models {
 		for j := range s.Models[i].Responses {
 			r := &s.Models[i].Responses[j]
-			was := *r
-			if n < 0 || at == n {
-				for _, omit := range omissions {
-					omit(r)
+			isChanged := false
+			for _, name := range slices.Concat(groups...) {
+				v := reflect.ValueOf(r).Elem().FieldByName(name)
+				needed := (name == "Text" || name == "Chunks") && len(r.Calls) == 0
+				if (n < 0 || at == n) && !needed && !v.IsZero() {
+					v.SetZero()
+					isChanged = true
 				}
 			}
-			if at++; !reflect.DeepEqual(was, *r) {
+			if at++; isChanged {
 				changed++
 			}
 		}
@@ -249,23 +242,23 @@ func (s *Script) omitFrom(n int, omissions ...func(r *Response)) (changed int) {
 
 // withoutContents omits what responses and tools have apart from their calls.
 func (s *Script) withoutContents(try attempt) bool {
-	omit := func(n, least int, omissions ...func(r *Response)) bool {
+	omit := func(n, least int, groups ...[]string) bool {
 		c := clone(*s)
-		return c.omitFrom(n, omissions...) < least || try(func(c *Script) { c.omitFrom(n, omissions...) }, sameLabel)
+		return c.omitContents(n, groups) < least || try(func(c *Script) { c.omitContents(n, groups) }, sameLabel)
 	}
-	if !omit(-1, 1, omissions...) {
+	if !omit(-1, 1, contents...) {
 		return false
 	}
 	responses := 0
 	for _, m := range s.Models {
 		responses += len(m.Responses)
 	}
-	for _, o := range omissions {
-		if !omit(-1, 2, o) {
+	for _, group := range contents {
+		if !omit(-1, 2, group) {
 			return false
 		}
 		for n := range responses {
-			if !omit(n, 1, o) {
+			if !omit(n, 1, group) {
 				return false
 			}
 		}
