@@ -2,6 +2,7 @@ package looptest
 
 import (
 	"cmp"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -24,13 +25,17 @@ type ExploreOptions struct {
 	Runs int
 	// Panics lets tools panic. A loop that does not recover the panic ends the process.
 	Panics bool
+	// Exceptions are invariants that the loop may violate, each with the reason, such as "INV-05=it summarizes its history". A run
+	// that violates others too fails for these. The test logs the first accepted run of each invariant.
+	// It fails if an exception is invalid, or if all runs were made and none needs it.
+	Exceptions []string
 	// Choices, if not empty, repeats the one run with these choices, as the report of a failure names them.
 	Choices []explore.Choice
 }
 
 // Explore runs the loop in each order in which answers can come, and with each fault of the models and tools, a
 // cancel and the end of the context by a deadline at each moment at which all goroutines wait included. The context has no Deadline. It fails t for each invariant that is violated, with
-// the fewest choices that violate it, and returns what was explored. The loop is subject to the same conditions as in
+// the fewest choices that violate it, and returns what was explored. Its failures do not include what [ExploreOptions.Exceptions] accept. The loop is subject to the same conditions as in
 // [Check], and it must be deterministic apart from the order of its goroutines: a run that differs when it is repeated
 // fails t.
 //
@@ -44,13 +49,15 @@ func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	if opts != nil && len(opts.Choices) > 0 {
 		return replayed(t, loop, opts)
 	}
-	r := Explored(t, loop, opts)
-	report(t, loop, opts, r)
+	x := newExploration(t, loop, opts)
+	r := x.explore(opts)
+	x.report(opts, r)
 	return r
 }
 
-// report fails t for what an exploration found.
-func report(t *testing.T, loop Loop, opts *ExploreOptions, r *explore.Result) {
+// report fails the test for what an exploration found.
+func (x *exploration) report(opts *ExploreOptions, r *explore.Result) {
+	t := x.t
 	t.Helper()
 	t.Log(r.Summary())
 	unfinished := t.Errorf
@@ -60,7 +67,10 @@ func report(t *testing.T, loop Loop, opts *ExploreOptions, r *explore.Result) {
 	for _, u := range r.Unfinished {
 		unfinished("not all orders and faults were explored: %s; explore fewer faults or a smaller script, or set ExploreOptions.Runs to accept that", u)
 	}
-	x := newExploration(t, loop, opts)
+	x.accepted.log(t)
+	if opts != nil && r.Complete {
+		checkNeeded(t, opts.Exceptions, x.accepted.runs)
+	}
 	for _, f := range r.Failures {
 		text := f.Error()
 		if f.Shown == f.Repeated {
@@ -77,7 +87,11 @@ func report(t *testing.T, loop Loop, opts *ExploreOptions, r *explore.Result) {
 // real time.
 func Explored(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	t.Helper()
-	return explore.Exhaust(newExploration(t, loop, opts).program, opts.bounds())
+	return newExploration(t, loop, opts).explore(opts)
+}
+
+func (x *exploration) explore(opts *ExploreOptions) *explore.Result {
+	return explore.Exhaust(x.program, opts.bounds())
 }
 
 // repeats is the number of times that a failure is repeated.
@@ -98,6 +112,7 @@ func (o *ExploreOptions) bounds() explore.Bounds {
 type exploration struct {
 	t            *testing.T
 	loop         Loop
+	accepted     *accepted
 	script       *fake.Script
 	panics       bool
 	maxToolCalls int          // of a run
@@ -110,8 +125,12 @@ func newExploration(t *testing.T, loop Loop, opts *ExploreOptions) *exploration 
 	if opts == nil {
 		opts = &ExploreOptions{}
 	}
-	x := &exploration{t: t, loop: loop, panics: opts.Panics, hung: &atomic.Bool{}}
-	x.use(cmp.Or(opts.Script, exploredScript()))
+	x := &exploration{t: t, loop: loop, accepted: newAccepted(parseExceptions(t, opts.Exceptions)), panics: opts.Panics, hung: &atomic.Bool{}}
+	script := cmp.Or(opts.Script, exploredScript())
+	if !slices.ContainsFunc(script.Models, func(m fake.ModelScript) bool { return len(m.Responses) > 0 }) {
+		t.Fatal("looptest: the script has no response of a model: add one to Models")
+	}
+	x.use(script)
 	return x
 }
 
@@ -163,9 +182,9 @@ func (x *exploration) program() explore.Program {
 		if stacks != "" {
 			r.abandon(overLimit(locked), stacks)
 		}
-		if !ended && len(r.found) == 0 {
+		if !ended && x.accepted.all(r.found) {
 			r.add("INV-16", "the run returned, but a goroutine cannot end")
 		}
-		return explore.Outcome{Digest: r.digest(), Violations: r.found, Text: r.describe}
+		return explore.Outcome{Digest: r.digest(), Violations: x.accepted.others(r.found, c), Text: r.describe}
 	})
 }

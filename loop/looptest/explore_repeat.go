@@ -3,7 +3,9 @@ package looptest
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,8 +17,10 @@ import (
 // replayed repeats a run.
 func replayed(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	t.Helper()
-	o, unused := explore.Replay(newExploration(t, loop, opts).program(), opts.Choices)
+	x := newExploration(t, loop, opts)
+	o, unused := explore.Replay(x.program(), opts.Choices)
 	t.Logf("the run:\n%s", o.Text())
+	x.accepted.log(t)
 	for _, v := range o.Violations {
 		t.Errorf("%s\n%s", v, v.Hint)
 	}
@@ -48,12 +52,30 @@ func (x *exploration) repeatTest(f *explore.Failure) string {
 	if x.panics {
 		options = "Panics: true, "
 	}
+	if list := x.exceptions(script, f.Choices); len(list) > 0 {
+		options += fmt.Sprintf("Exceptions: %#v, ", list)
+	}
 	if len(f.Choices) > 0 {
 		options += "Choices: " + strings.ReplaceAll(explore.Source(f.Choices), "\n", "\n\t")
 	} else {
 		options += "Faults: -1, Runs: 1"
 	}
 	return fmt.Sprintf(repeatSource, moduleVersion(), strings.ReplaceAll(f.Invariant, "-", ""), yaml, call, options)
+}
+
+// exceptions returns the exceptions that the run of a script with these choices needs.
+func (x *exploration) exceptions(script *fake.Script, choices []explore.Choice) (list []string) {
+	if len(x.accepted.reasons) == 0 {
+		return nil
+	}
+	y := *x
+	y.accepted = newAccepted(x.accepted.reasons)
+	y.use(script)
+	explore.Replay(y.program(), choices)
+	for _, id := range slices.Sorted(maps.Keys(y.accepted.runs)) {
+		list = append(list, id+"="+x.accepted.reasons[id])
+	}
+	return list
 }
 
 // repeatSource is the source of a test that repeats a failure.

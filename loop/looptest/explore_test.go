@@ -117,6 +117,30 @@ func TestExploreFinds(t *testing.T) {
 	}
 }
 
+// uncounted is a loop with a wrong usage.
+func uncounted(run looptest.LoopFunc) looptest.Loop {
+	return looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+		r, err := run(ctx, in)
+		if r != nil {
+			r.Usage = &llm.Usage{InputTokens: 1}
+		}
+		return r, err
+	})
+}
+
+// TestExploreExceptions: a run that violates an accepted invariant fails for the others that it violates.
+func TestExploreExceptions(t *testing.T) {
+	failures := func(loop looptest.Loop, exceptions ...string) (list []string) {
+		for _, f := range looptest.Explored(t, loop, &looptest.ExploreOptions{Exceptions: exceptions}).Failures {
+			list = append(list, fmt.Sprint(f.Violation, f.Choices, f.Count))
+		}
+		return list
+	}
+	if diff := cmp.Diff(failures(looptest.LoopFunc(plainLoop)), failures(uncounted(plainLoop), "INV-18=it does not count")); diff != "" {
+		t.Errorf("failures (-without the accepted violation +with it):\n%s", diff)
+	}
+}
+
 // TestExploreResults: a result must be what the tool did, and a tool that is called without an end violates INV-26.
 func TestExploreResults(t *testing.T) {
 	fails := func(_ string, _ error) (string, error) { return "timed out", errors.New("timed out") }
@@ -218,6 +242,15 @@ func exploredLoop(name string) (looptest.Loop, *looptest.ExploreOptions) {
 		}), nil
 	case "waits outside":
 		return waitsOutside(), nil
+	case "leaks":
+		return uncounted(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			go func() { select {} }()
+			return kernel(ctx, in)
+		}), &looptest.ExploreOptions{Faults: -1, Runs: 1, Exceptions: []string{"INV-18=it does not count"}}
+	case "plain":
+		return looptest.LoopFunc(plainLoop), nil
+	case "no response":
+		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Script: &fake.Script{Models: []fake.ModelScript{{Name: "main"}}, Input: []llm.Message{llm.User("go")}}}
 	case "in part":
 		return looptest.LoopFunc(kernel), &looptest.ExploreOptions{Runs: 5}
 	case "random error":
@@ -251,6 +284,10 @@ func TestExploreUnstable(t *testing.T) {
 func TestExploreRepeats(t *testing.T) {
 	r := looptest.Explored(t, looptest.LoopFunc(plainLoop), nil)
 	for _, f := range r.Failures {
+		exceptions := &looptest.ExploreOptions{Exceptions: []string{"INV-08=x", "INV-24=it sends empty texts"}}
+		if needed := strings.Contains(looptest.RepeatTest(t, looptest.LoopFunc(plainLoop), exceptions, f), `Exceptions: []string{"INV-24=it sends empty texts"}, Choices: `); needed != strings.Contains(f.Text, "^ INV-24") {
+			t.Errorf("%s: the test has the exception: %v", f.Invariant, needed)
+		}
 		source := looptest.RepeatTest(t, looptest.LoopFunc(plainLoop), nil, f)
 		yaml := between(source, "[]byte(`", "`))")
 		script, err := fake.ParseScript("scenario", []byte(yaml))

@@ -63,7 +63,7 @@ func RepeatTest(t *testing.T, loop Loop, opts *ExploreOptions, f *explore.Failur
 // Report fails t for what an exploration found.
 func Report(t *testing.T, loop Loop, opts *ExploreOptions, r *explore.Result) {
 	t.Helper()
-	report(t, loop, opts, r)
+	newExploration(t, loop, opts).report(opts, r)
 }
 
 // Replayed returns the violations of the run with these choices.

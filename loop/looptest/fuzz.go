@@ -18,6 +18,7 @@ func Fuzz(f *testing.F, loop Loop, opts *ExploreOptions) {
 		x := newExploration(t, loop, opts)
 		program := x.program()
 		o, choices := explore.Draw(program, data, opts.bounds())
+		x.accepted.log(t)
 		if len(o.Violations) == 0 {
 			return
 		}

@@ -37,6 +37,9 @@ func TestCheckProcess(t *testing.T) {
 		looptest.Report(t, &other{}, nil, &explore.Result{Unfinished: list})
 	case "explore":
 		loop, opts := exploredLoop(list[0])
+		if len(list) > 1 {
+			opts = &looptest.ExploreOptions{Exceptions: list[1:]}
+		}
 		looptest.Explore(t, loop, opts)
 	default:
 		looptest.Check(t, &other{fault: fault}, list...)
@@ -46,6 +49,7 @@ func TestCheckProcess(t *testing.T) {
 // TestCheckOutput checks the output of Check for a loop with a fault, with and without exceptions.
 func TestCheckOutput(t *testing.T) {
 	const (
+		accepted  = ",INV-01=a,INV-04=b,INV-07=c,INV-09=d,INV-11=e,INV-17=f,INV-23=g,INV-24=h"
 		violation = "INV-05: run INV-05/a long history: request 1 does not begin with the messages of the request before it"
 		hint      = "The loop rebuilds or trims the history between steps."
 		abandoned = "--- FAIL: TestCheckProcess/INV-01/two_calls"
@@ -73,6 +77,11 @@ func TestCheckOutput(t *testing.T) {
 		"explored, abandoned":  {"explore:waits outside", " -test.timeout=6s", false, []string{"INV-26: the run does not end in one minute of real time", where}},
 		"explored in part":     {"explore:in part", "", true, []string{"not all orders and faults were explored: the number of runs reached the highest one, 5"}},
 		"unfinished":           {"report:limit", "", false, []string{"not all orders and faults were explored: limit; explore fewer faults or a smaller script, or set ExploreOptions.Runs"}},
+		"explored, accepted":   {"explore:plain" + accepted, "", true, []string{"INV-04: run explored: request 2, message 1: a call has an empty id\n          model call 1: call 1 ", "\n        accepted: b"}},
+		"explored, not needed": {"explore:plain" + accepted + ",INV-05=i", "", false, []string{`the loop does not violate INV-05: remove the exception "INV-05=i"`}},
+		"explored, no reason":  {"explore:plain,INV-05", "", false, []string{`exception "INV-05": want an invariant and a reason`}},
+		"explored, a leak":     {"explore:leaks", "", false, []string{"INV-16: run explored: the run returned, but a goroutine cannot end"}},
+		"no response":          {"explore:no response", "", false, []string{"looptest: the script has no response of a model: add one to Models"}},
 		"random error":         {"explore:random error", "", false, []string{"the loop is not deterministic: the same choices gave two runs: ["}},
 		"no reason":            {":INV-05", "", false, []string{`exception "INV-05": want an invariant and a reason`}},
 		"unknown invariant":    {":INV-99=x", "", false, []string{`exception "INV-99=x": want an invariant and a reason`}},
