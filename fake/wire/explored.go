@@ -28,17 +28,11 @@ type exploredRun struct {
 
 	mu        sync.Mutex
 	names     names
-	arrived   []arrival // since the last call of Arrived
-	requests  []*llm.Request
+	requests  []*awaited // in the order in which they came
+	described int        // the number of requests that Arrived has described
 	delivered []delivery
 	last      map[reply.Place]*option // the last one of each response, with attempt 0
 	effect    effect                  // the strongest one of the run
-}
-
-// arrival is a request that has come.
-type arrival struct {
-	*awaited
-	request *llm.Request
 }
 
 // delivery is a response that was sent.
@@ -188,8 +182,7 @@ func (r *exploredRun) arrive(p *reply.Response, body []byte) (x *awaited, key st
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x, key = r.names.add(p, body)
-	r.arrived = append(r.arrived, arrival{x, p.Request})
-	r.requests = append(r.requests, p.Request)
+	r.requests = append(r.requests, x)
 	return x, key
 }
 
@@ -309,19 +302,34 @@ func (s *Server) Arrived() (list []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.names.set()
-	for _, a := range r.arrived {
-		list = append(list, fmt.Sprintf("request for model call %s: %s", a.name, describeMessages(a.request.Messages)))
+	for _, x := range r.requests[r.described:] {
+		list = append(list, fmt.Sprintf("request for model call %s: %s", x.name, describeMessages(x.request.Messages)))
 	}
-	r.arrived = nil
+	r.described = len(r.requests)
 	slices.Sort(list)
 	return list
 }
 
 // Received returns the requests that the server has accepted in the run of a [World].
-func (s *Server) Received() []*llm.Request {
+func (s *Server) Received() (list []*llm.Request) {
 	s.explored.mu.Lock()
 	defer s.explored.mu.Unlock()
-	return slices.Clone(s.explored.requests)
+	for _, x := range s.explored.requests {
+		list = append(list, x.request)
+	}
+	return list
+}
+
+// Bodies returns the bodies of the requests that the server has accepted in the run of a [World], sorted: they may come
+// concurrently.
+func (s *Server) Bodies() (list [][]byte) {
+	s.explored.mu.Lock()
+	defer s.explored.mu.Unlock()
+	for _, x := range s.explored.requests {
+		list = append(list, x.body)
+	}
+	slices.SortFunc(list, bytes.Compare)
+	return list
 }
 
 // Sent returns the responses of the run of a [World], as a client decodes them; nil if a response was incomplete.

@@ -1,7 +1,6 @@
 package looptest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -140,18 +139,4 @@ func (r *exploredRun) checkAnswer() {
 	if answer == "" || !slices.ContainsFunc(r.responses, func(resp *llm.Response) bool { return resp != nil && strings.TrimSpace(resp.Text()) == answer }) {
 		r.report("INV-11", "the run returned %q; the text of the last response is %q", answer, last.Text())
 	}
-}
-
-// requestsJSON returns the JSON of each request, sorted: they may come concurrently. It is valid until the next call in a
-// run with the same memory.
-func (s *exploredServer) requestsJSON() (list [][]byte) {
-	all := s.run.memory.requests[:0]
-	for _, req := range s.server.Received() {
-		from := len(all)
-		all = appendJSON(all, req.Messages)
-		list = append(list, all[from:len(all):len(all)])
-	}
-	s.run.memory.requests = all
-	slices.SortFunc(list, bytes.Compare)
-	return list
 }

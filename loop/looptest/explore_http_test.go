@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -228,6 +230,38 @@ func TestExploreHTTPWithoutRequest(t *testing.T) {
 			t.Errorf("got %v, want INV-11: %s", r.Failures, want)
 		}
 	}
+}
+
+// TestExploreHTTPUnstable: a loop whose requests differ from run to run in their settings, system prompt or tools is not deterministic.
+func TestExploreHTTPUnstable(t *testing.T) {
+	right := httpLoop("responses", llm.NonStreaming, "")
+	for _, part := range []string{`"temperature":0.%d`, `"instructions":"This is run %d."`, `"tools":[{"type":"function","name":"tool_%d"}]`} {
+		var runs atomic.Int64
+		r := looptest.Explored(t, looptest.HTTPLoop(func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			added := &adding{client.Transport, fmt.Sprintf("{"+part+",", runs.Add(1))}
+			return right(ctx, &http.Client{Transport: added}, url, in)
+		}), &looptest.ExploreOptions{Faults: -1})
+		if len(r.Failures) > 0 || len(r.Unstable) == 0 {
+			t.Errorf("%s: got the failures %v and the unstable runs %v, want only unstable runs", part, r.Failures, r.Unstable)
+		}
+	}
+}
+
+// adding adds to the beginning of the body of each request.
+type adding struct {
+	http.RoundTripper
+	begin string
+}
+
+func (a *adding) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(strings.NewReader(a.begin + strings.TrimPrefix(string(body), "{")))
+	r.ContentLength = -1
+	return a.RoundTripper.RoundTrip(r)
 }
 
 // BenchmarkExploreHTTP measures runs of three steps of four calls, in each order and with each single fault. runs/s is the rate of one

@@ -68,7 +68,7 @@ type exploredRun struct {
 }
 
 // memory is used by one run after another, when it has ended.
-type memory struct{ digested, requests []byte }
+type memory struct{ digested []byte }
 
 // sent is a request and its JSON at that time.
 type sent struct {
@@ -469,8 +469,8 @@ func (r *exploredRun) digest() uint64 {
 		b = append(append(b, s.json...), "--\n"...)
 	}
 	if r.http != nil {
-		for _, s := range r.http.requestsJSON() {
-			b = append(append(b, s...), "--\n"...)
+		for _, body := range r.http.server.Bodies() {
+			b = append(append(b, body...), "--\n"...)
 		}
 	}
 	if r.result != nil {
