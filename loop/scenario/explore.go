@@ -20,7 +20,8 @@ import (
 
 // Program returns a function that makes programs for package explore. A program runs the script with the choices of
 // [fake.World]; after each event the run may be canceled, or its consumer may stop. adjust, if not nil, changes the
-// configuration of each program. Each invariant that a trace shows is checked, INV-16, INV-26, and which tools were entered with which arguments.
+// configuration of each program. Each invariant that a trace shows is checked, INV-16, INV-26, which tools were
+// entered with which arguments, and whether their results are what they returned.
 func Program(s *fake.Script, adjust func(*loop.Config)) (func() explore.Program, error) {
 	if _, err := validate(s, fake.Pos{}); err != nil {
 		return nil, err
@@ -62,6 +63,8 @@ type exploration struct {
 	ctx       context.Context // of the run
 	late      bool            // the model was called after its end
 	entered   []entry         // tools that were entered, in order
+	results   []returned      // of the tools that returned
+	around    bool            // the results are those of the middleware around the tools
 	maxCalls  int             // more calls of models and tools than a run needs that ends
 	processes []int           // the indexes of the first events of further processes
 	keeper    *keeper         // nil without a store
@@ -91,6 +94,7 @@ func (x *exploration) configure() {
 	if x.adjust != nil {
 		x.adjust(&x.cfg)
 	}
+	x.keepResults()
 }
 
 func (x *exploration) runTool(ctx context.Context, c loop.Call) (loop.Output, error) {
@@ -202,7 +206,9 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	cfg := x.cfg
 	cfg.Clock = clock
 	x.addMiddleware(&cfg, c)
-	x.events, x.processes, x.entered, x.sent, x.sentBytes = x.events[:0], x.processes[:0], x.entered[:0], x.sent[:0], x.sentBytes[:0]
+	x.keepResultsAround(&cfg)
+	x.events, x.processes, x.entered, x.results = x.events[:0], x.processes[:0], x.entered[:0], x.results[:0]
+	x.sent, x.sentBytes = x.sent[:0], x.sentBytes[:0]
 	var found []check.Violation
 	report := func(invariant, format string, args ...any) {
 		found = append(found, check.Violation{Invariant: invariant, Run: "explored", Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
@@ -227,7 +233,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	}); v != nil {
 		report("INV-26", "the run does not end: %v", v)
 	}
-	abandoned, process := 0, 0
+	abandoned, last, process := 0, "", 0
 	if x.checker == nil {
 		x.checker = check.New(nil)
 	}
@@ -241,10 +247,15 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 		switch b := ev.Body.(type) {
 		case trace.Abandoned:
 			abandoned++
+			last = b.ToolCallID
 		case trace.ToolStart:
 			x.record(process, b.ToolCallID, b.Arguments, false)
 		case trace.ToolArguments:
 			x.record(process, b.ToolCallID, b.Arguments, true)
+		case trace.ToolEnd:
+			if b.ToolCallID != last { // the result of an abandoned call comes before its tool returns
+				x.checkResult(process, &b, report)
+			}
 		}
 		x.checker.Add(ev)
 	}

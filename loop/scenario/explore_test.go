@@ -22,6 +22,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace"
 )
 
 var update = flag.Bool("update", false, "write the file of certificates")
@@ -299,6 +300,44 @@ func TestExploreModes(t *testing.T) {
 	r := explore.Exhaust(start, explore.Bounds{})
 	if len(r.Failures) != 1 || r.Failures[0].Invariant != "INV-12" {
 		t.Errorf("got %v, want a violation of INV-12", r.Failures)
+	}
+}
+
+// TestExploreResults: a result in the trace that is not what the tool returned violates INV-01, and the result of a failed tool
+// without the text of its error INV-23. With middleware, the result is what its outermost one returns.
+func TestExploreResults(t *testing.T) {
+	other := trace.SinkFunc(func(ev trace.Event) error {
+		if end, is := ev.Body.(trace.ToolEnd); is {
+			end.Result.Content[0] = llm.Text{Text: "other"}
+		}
+		return nil
+	})
+	longer := func(next loop.ToolFunc) loop.ToolFunc {
+		return func(ctx context.Context, c loop.Call) (loop.Output, error) {
+			out, err := next(ctx, c)
+			return loop.TextOutput((llm.ToolResult{Content: out.Content}).Text() + ", by the middleware"), err
+		}
+	}
+	around := []loop.Middleware{{Name: "longer", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{WrapTool: longer} }}}
+	for _, tt := range []struct {
+		middleware []loop.Middleware
+		sink       trace.Sink
+		choices    []explore.Choice
+		want       string
+	}{
+		{nil, nil, nil, ""},
+		{nil, other, nil, `INV-01: run explored: the result of the call "c11" is "other"; the tool returned "fine"`},
+		{nil, other, []explore.Choice{{At: "tool call c11", Option: "fails"}}, `INV-23: run explored: the result of the call "c11" is the error "other"; the tool failed with "the tool failed"`},
+		{around, nil, nil, ""},
+		{around, other, nil, `INV-01: run explored: the result of the call "c11" is "other"; the tool returned "fine, by the middleware"`},
+	} {
+		start, _ := programs(t, parallelScript(1, 1), func(c *loop.Config) { c.Middleware, c.Sink = tt.middleware, tt.sink })
+		p := start()
+		o, _ := explore.Replay(p, tt.choices)
+		p.Close()
+		if got := fmt.Sprint(o.Violations); got != "["+tt.want+"]" {
+			t.Errorf("%v, middleware %v: got %s, want %q", tt.choices, tt.middleware != nil, got, tt.want)
+		}
 	}
 }
 
