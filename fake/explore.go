@@ -38,7 +38,7 @@ type Chooser interface {
 // A World has one run at a time.
 type World struct {
 	script *Script
-	faults map[*Response]*variants
+	faults map[variantsKey]*variants
 	model  *Model
 	tools  *Tools
 	beyond Response
@@ -51,7 +51,7 @@ type World struct {
 
 // NewWorld returns the world of a script. The script must not change while it is used.
 func NewWorld(s *Script) *World {
-	w := &World{script: s, faults: map[*Response]*variants{}, beyond: Response{Text: "(the script has no response left)"}, pool: &pool{}}
+	w := &World{script: s, faults: map[variantsKey]*variants{}, beyond: Response{Text: "(the script has no response left)"}, pool: &pool{}}
 	w.model = s.NewModel(nil)
 	for name, list := range w.model.Sessions {
 		list = slices.Clone(expand(list))
@@ -123,7 +123,7 @@ func (w *World) play(ctx context.Context, req *llm.Request, yield func(llm.Event
 	if err != nil {
 		return err
 	}
-	for n, ev := range v.events(i, req.ResponseMode) {
+	for n, ev := range v.events(i) {
 		if n > 0 && !late && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -161,6 +161,11 @@ func (w *World) Hang(ctx context.Context) error {
 	return w.model.Clock.Until(ctx)
 }
 
+type variantsKey struct {
+	response *Response
+	mode     llm.ResponseMode
+}
+
 // respond returns the variants of the response to a request, and the name of the request.
 func (w *World) respond(ctx context.Context, req *llm.Request) (v *variants, place string) {
 	m := w.model
@@ -182,10 +187,11 @@ func (w *World) respond(ctx context.Context, req *llm.Request) (v *variants, pla
 			r = &r.Attempts[min(at.attempts, n)-1]
 		}
 	}
-	v = w.faults[r]
+	key := variantsKey{r, req.ResponseMode}
+	v = w.faults[key]
 	if v == nil {
-		v = newVariants(r, earlierID(l.responses[:min(at.index, len(l.responses))]))
-		w.faults[r] = v
+		v = newVariants(r, req.ResponseMode, earlierID(l.responses[:min(at.index, len(l.responses))]))
+		w.faults[key] = v
 	}
 	return v, v.place(name, at.index+1, at.attempts)
 }

@@ -12,9 +12,10 @@ import (
 // variants are a response and what it can be instead: an error of each class at each point, or a quirk of a
 // provider. Index 0 is the response itself.
 type variants struct {
+	mode  llm.ResponseMode
 	names []string
 	list  []*Response
-	sent  [2][][]llm.Event // by response mode and index, made when they are first sent
+	sent  [][]llm.Event // by index, made when they are first sent
 
 	at     placeOf
 	places map[int]string // by attempt
@@ -30,10 +31,10 @@ type Variant struct {
 	Response *Response
 }
 
-// Variants returns the response, and what can come in its place in an explored run. earlier are the responses before it
-// in the script.
-func (t *Response) Variants(earlier []Response) (list []Variant) {
-	v := newVariants(t, earlierID(earlier))
+// Variants returns the response, and what can come in its place in an explored run, in this mode. earlier are the responses
+// before it in the script.
+func (t *Response) Variants(mode llm.ResponseMode, earlier []Response) (list []Variant) {
+	v := newVariants(t, mode, earlierID(earlier))
 	for i, r := range v.list {
 		list = append(list, Variant{v.names[i], r})
 	}
@@ -71,8 +72,8 @@ var rejections = []failure{
 }
 
 // newVariants returns the variants of a response. earlier is the id of a call of an earlier response, if there is one.
-func newVariants(r *Response, earlier string) *variants {
-	v := &variants{}
+func newVariants(r *Response, mode llm.ResponseMode, earlier string) *variants {
+	v := &variants{mode: mode}
 	v.add("", *r)
 	plain := *r
 	plain.Error, plain.Err, plain.Stall, plain.Attempts = nil, nil, false, nil
@@ -200,6 +201,9 @@ func (v *variants) addCallEvents(r Response, i int) {
 	}
 	late = slices.Insert(late, last, llm.Event(llm.ToolCallStart{Index: start.Index, ID: start.ID, Name: start.Name}))
 	v.add(callName(i, "has its name after its arguments"), Response{Events: late})
+	if v.mode == llm.NonStreaming { // there it is another call
+		return
+	}
 	bare = slices.Insert(bare, last, llm.Event(llm.ToolCallStart{Index: start.Index}))
 	v.add(callName(i, "continues with an empty id and an empty name"), Response{Events: bare})
 }
@@ -300,20 +304,16 @@ func (v *variants) place(session string, index, attempt int) string {
 }
 
 // events returns the events of a variant.
-func (v *variants) events(i int, mode llm.ResponseMode) []llm.Event {
-	m := 0
-	if mode == llm.NonStreaming {
-		m = 1
+func (v *variants) events(i int) []llm.Event {
+	if v.sent == nil {
+		v.sent = make([][]llm.Event, len(v.list))
 	}
-	if v.sent[m] == nil {
-		v.sent[m] = make([][]llm.Event, len(v.list))
-	}
-	if v.sent[m][i] == nil {
-		if m == 1 {
-			v.sent[m][i] = v.list[i].NonStreamingEvents()
+	if v.sent[i] == nil {
+		if v.mode == llm.NonStreaming {
+			v.sent[i] = v.list[i].NonStreamingEvents()
 		} else {
-			v.sent[m][i] = v.list[i].StreamingEvents()
+			v.sent[i] = v.list[i].StreamingEvents()
 		}
 	}
-	return v.sent[m][i]
+	return v.sent[i]
 }

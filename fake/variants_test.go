@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
 )
 
 // A quirk of providers is shown by variants of a response, or a wire reason explains why no llm.Model shows it.
@@ -114,6 +115,23 @@ var otherVariants = []string{
 	"call 1 calls an unknown tool", "finishes with content_filter", "finishes with refusal", "finishes with error", "finishes with unknown",
 }
 
+// TestNonStreamingVariants: a non-streaming response has no call that only the events of a stream would continue.
+func TestNonStreamingVariants(t *testing.T) {
+	r := fake.Response{Calls: []fake.Call{{ID: "c1", Name: "t", Arguments: `{"n":1}`}, {ID: "c2", Name: "t", Arguments: `{"n":2}`}}}
+	for _, v := range r.Variants(llm.NonStreaming, nil) {
+		calls := 0
+		for _, ev := range v.Response.NonStreamingEvents() {
+			done, _ := ev.(llm.PartDone)
+			if c, is := done.Part.(llm.ToolCall); is && !c.ProviderExecuted {
+				calls++
+			}
+		}
+		if calls > len(r.Calls) {
+			t.Errorf("%q has %d calls; the response has %d", v.Name, calls, len(r.Calls))
+		}
+	}
+}
+
 // TestQuirkVariants: an exploration shows each quirk that a model can show, and each variant differs from the response.
 func TestQuirkVariants(t *testing.T) {
 	responses := []*fake.Response{
@@ -122,7 +140,7 @@ func TestQuirkVariants(t *testing.T) {
 	}
 	missing := map[string]bool{}
 	for _, r := range responses {
-		list := r.Variants([]fake.Response{{Calls: []fake.Call{{ID: "c0"}}}})
+		list := r.Variants(llm.Streaming, []fake.Response{{Calls: []fake.Call{{ID: "c0"}}}})
 		seen := map[string]bool{}
 		for i, v := range list {
 			name := v.Name

@@ -65,7 +65,7 @@ func entries() []entry {
 		einoErrors    = "ReAct agent, `WrapToolWithErrorHandler`, `UnknownToolsHandler`, `StreamToolCallChecker` that reads the whole stream, `MaxStep` 40"
 	)
 	adkUnstable := instability{"unknown tool, empty name", "The error result for an unknown tool lists the tools in the order of a Go map (`handleFunctionCalls` in `internal/llminternal/base_flow.go`)."}
-	fantasyUnstable := instability{"shows QO-14:scalar", "The result of a `Parallel` tool is appended when the tool ends, so the order of calls that end without a wait, here because of their arguments, depends on the scheduler. It was seen in one of 20 explorations."}
+	fantasyUnstable := instability{"shows QO-14:scalar", "The result of a `Parallel` tool is appended when the tool ends, so the order of calls that end without a wait, here because of their arguments, depends on the scheduler. It was seen in one of 20 explorations (`.ci/soak league`)."}
 	list = append(list,
 		entry{"fantasy, Generate", "fantasy", fantasyModule, fantasyClient, errorResults, exploreLoop(fantasyLoop(false, false)), instability{}, false},
 		entry{"fantasy, Stream", "fantasy", fantasyModule, fantasyClient, errorResults, exploreLoop(fantasyLoop(true, false)), instability{}, false},

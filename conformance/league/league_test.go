@@ -18,8 +18,11 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write the results and the page")
-	times  = flag.Int("times", 1, "explore each loop this `number` of times; with more than 1, with each script")
+	times  = flag.Int("times", 1, "explore each loop this `number` of times; with more than 1, with each script; with -update, 4 times")
 )
+
+// pageTimes is the number of explorations of each loop for the page.
+const pageTimes = 4
 
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard) // ADK logs each error of a connection
@@ -52,7 +55,7 @@ func TestExplorations(t *testing.T) {
 				}
 				got.Times = known[k].Times
 				if diff := cmp.Diff(known[k], got); diff != "" {
-					t.Errorf("the exploration differs from %s (-want +got); go test -update -times 20 writes it:\n%s", resultsFile, diff)
+					t.Errorf("the exploration differs from %s (-want +got); go test -update writes it:\n%s", resultsFile, diff)
 				}
 			})
 			if !ran && k >= 0 {
@@ -69,7 +72,7 @@ func TestExplorations(t *testing.T) {
 		known = results
 	}
 	if want := (len(entries())-len(programs()))*len(scripts()) + len(programs()); len(known) != want {
-		t.Errorf("%s has %d explorations, want %d: run go test -update -times 20", resultsFile, len(known), want)
+		t.Errorf("%s has %d explorations, want %d: run go test -update", resultsFile, len(known), want)
 	}
 }
 
@@ -77,8 +80,11 @@ func TestExplorations(t *testing.T) {
 func exploreTimes(t *testing.T, e *entry, s *script) (first result) {
 	t.Helper()
 	count := *times
-	if e.program {
+	switch {
+	case e.program:
 		count = 1
+	case *update:
+		count = pageTimes
 	}
 	for n := range count {
 		r := e.explore(t, s.fake)
@@ -156,7 +162,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("%s is not current (-want +got); go test -update -times 20 writes it:\n%s", pageFile, diff)
+		t.Errorf("%s is not current (-want +got); go test -update writes it:\n%s", pageFile, diff)
 	}
 }
 

@@ -54,7 +54,7 @@ the runs violated, and why. These commands make the page:
 
     (cd conformance/npm && npm ci)
     cd conformance/league
-    go test . -timeout 2h -update -times 20 -programs
+    go test . -timeout 2h -update -programs
 
 ## Loops
 
@@ -79,7 +79,7 @@ more runs.
 `
 
 const after = `
-Each exploration was repeated as the last column says, with the same runs, failures and choices. The programs from npm were
+The last column is the number of explorations, all with the same runs, failures and choices. The programs from npm were
 explored once, and each of their failures was repeated 20 times from its choices. An unstable loop has runs that differ
 although their choices are the same.
 
@@ -119,7 +119,7 @@ const limits = `
 // page returns the page.
 func page(list []entry, results []result, versions map[string]string) string {
 	loops := [][]string{{"loop", "version", "client", "settings"}}
-	explored := [][]string{{"loop", "script", "orders", "runs", "complete", "runs that violate", "repeated"}}
+	explored := [][]string{{"loop", "script", "orders", "runs", "complete", "runs that violate", "explored"}}
 	failures := [][]string{{"loop", "invariant", "runs", "by fault", "fewest choices", "violation"}}
 	var unstable [][]string
 	for _, e := range list {
@@ -162,7 +162,11 @@ func (r *result) cells(unstable bool) []string {
 	if len(failed) == 0 {
 		failed = append(failed, "none")
 	}
-	return []string{r.Loop, r.Script, strconv.Itoa(r.Orders), strconv.Itoa(r.Runs), complete, strings.Join(failed, ", "), fmt.Sprintf("%d times", r.Times)}
+	times := "once"
+	if r.Times > 1 {
+		times = fmt.Sprintf("%d times", r.Times)
+	}
+	return []string{r.Loop, r.Script, strconv.Itoa(r.Orders), strconv.Itoa(r.Runs), complete, strings.Join(failed, ", "), times}
 }
 
 func (r *result) failureCells() (lines [][]string) {

@@ -199,7 +199,7 @@ func (w *World) newOptions(p *reply.Response) *options {
 		return o
 	}
 	add(option{name: TwoParts, response: &p.Script, paused: true})
-	for _, v := range p.Script.Variants(w.model.Script(p.Key.Session)[:p.Key.Response]) {
+	for _, v := range p.Script.Variants(p.Request.ResponseMode, w.model.Script(p.Key.Session)[:p.Key.Response]) {
 		if !ofProvider(v.Response) || ofProvider(&p.Script) {
 			add(option{name: v.Name, response: v.Response})
 		}
