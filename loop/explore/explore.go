@@ -116,7 +116,7 @@ type Failure struct {
 	Found   []Choice // before shrinking
 	Shrunk  int      // runs of shrinking
 	// Shown is how many of Repeated runs with the Choices violate the invariant. If not all do, the choices found are not
-	// shrunk. Both are 0 unless Bounds.Repeat is set.
+	// shrunk. Both are 0 unless Bounds.Repeat is set, and if the time was over.
 	Shown, Repeated int
 	// Minimal is true if the run does not violate the invariant without any one of the Choices.
 	Minimal bool
@@ -130,12 +130,19 @@ type Failure struct {
 // with the same faults violate an invariant, the other orders with these faults are skipped: a faulty loop that takes more
 // steps than the script has would have more and more of them. Which runs are made does not depend on the number of
 // processors.
-func Exhaust(start func() Program, b Bounds) *Result {
-	e := &search{start: start, bounds: b}
+func Exhaust(start func() Program, b Bounds) *Result { return ExhaustUntil(start, b, never) }
+
+// never is the end of an exploration that has no limit of time.
+func never(bool) string { return "" }
+
+// ExhaustUntil is [Exhaust] with a limit of time. over returns why the time is over, or "". It is called concurrently: with false
+// before a run, and with true before a run that repeats or shrinks a failure, which has time after that.
+func ExhaustUntil(start func() Program, b Bounds, over func(explored bool) string) *Result {
+	e := &search{start: start, bounds: b, over: over}
 	parts := e.divide(minParts)
 	b.Runs = cmp.Or(b.Runs, DefaultRuns)
 	open := slices.Clone(parts)
-	for left := b.Runs; len(open) > 0 && left > 0; {
+	for left := b.Runs; len(open) > 0 && left > 0 && over(false) == ""; {
 		for i, p := range open {
 			p.open, p.limit = true, p.runs+left/len(open)
 			if i < left%len(open) {
@@ -145,7 +152,7 @@ func Exhaust(start func() Program, b Bounds) *Result {
 		var next atomic.Int64
 		concurrently(start, len(open), func(program Program, _ int) {
 			for i := int(next.Add(1)) - 1; i < len(open); i = int(next.Add(1)) - 1 {
-				open[i].explore(program)
+				open[i].explore(program, over)
 			}
 		})
 		left = b.Runs
@@ -190,6 +197,7 @@ func concurrently(start func() Program, n int, work func(program Program, worker
 type search struct {
 	start    func() Program
 	bounds   Bounds
+	over     func(explored bool) string // why the time is over, or ""
 	unstable []string
 }
 
@@ -325,8 +333,8 @@ type found struct {
 const maxViolating = 1000
 
 // explore makes the next runs, up to the limit.
-func (p *part) explore(program Program) {
-	for p.open && p.runs < p.limit {
+func (p *part) explore(program Program, over func(explored bool) string) {
+	for p.open && p.runs < p.limit && over(false) == "" {
 		c := p.next
 		o := program.Run(c)
 		p.add(o, c)
@@ -416,7 +424,7 @@ func (e *search) merge(parts []*part) *Result {
 		}
 	}
 	if cut {
-		r.Unfinished = append(r.Unfinished, fmt.Sprintf("the number of runs reached the highest one, %d", cmp.Or(e.bounds.Runs, DefaultRuns)))
+		r.Unfinished = append(r.Unfinished, cmp.Or(e.over(false), fmt.Sprintf("the number of runs reached the highest one, %d", cmp.Or(e.bounds.Runs, DefaultRuns))))
 	}
 	if skipped != "" {
 		r.Unfinished = append(r.Unfinished, fmt.Sprintf("%d runs with the same faults violate an invariant, and the other orders with these faults were skipped: %s", maxViolating, skipped))
@@ -430,7 +438,7 @@ func (e *search) merge(parts []*part) *Result {
 	r.Traces, r.Hash = len(all.traces), hashOf(all.traces)
 	program := e.start()
 	defer program.Close()
-	r.addFailures(program, all.failures)
+	e.addFailures(r, program, all.failures)
 	return r
 }
 
@@ -467,12 +475,12 @@ func hashOf(digests map[uint64]bool) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-func (r *Result) addFailures(program Program, failures map[string]*found) {
+func (e *search) addFailures(r *Result, program Program, failures map[string]*found) {
 	list := slices.SortedFunc(maps.Values(failures), func(a, b *found) int {
 		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.violation.Invariant, b.violation.Invariant))
 	})
 	for _, f := range list {
-		out, unstable := explain(program, f, r.Bounds.Repeat)
+		out, unstable := explain(program, f, r.Bounds.Repeat, e.over)
 		if unstable != "" {
 			r.Unstable = append(r.Unstable, unstable)
 			continue

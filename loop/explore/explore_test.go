@@ -77,6 +77,44 @@ func TestExhaustRuns(t *testing.T) {
 	}
 }
 
+// TestExhaustUntil: when the time is over, no other run is made. Failures have time of their own, and are reported without it.
+func TestExhaustUntil(t *testing.T) {
+	const why = "the time is over"
+	bad := func(_ []string, faults map[string]string) bool { return faults["b"] == "hangs" }
+	for name, tt := range map[string]struct {
+		enough  int // the calls for failures until the time is over
+		minimal bool
+		text    string
+	}{
+		"time to shrink":        {1 << 20, true, "hangs"},
+		"no time for all of it": {6, false, "hangs"},
+		"no time to repeat":     {0, false, "not repeated: the time is over\n"},
+	} {
+		var runs atomic.Int64
+		calls := 0
+		program := toy(strings.Split("abcd", ""), func(order []string, faults map[string]string) bool {
+			runs.Add(1)
+			return bad(order, faults)
+		})
+		r := explore.ExhaustUntil(program, explore.Bounds{Faults: 3, Repeat: 5}, func(explored bool) string {
+			if explored {
+				calls++
+			}
+			if explored && calls <= tt.enough || !explored && runs.Load() < 300 {
+				return ""
+			}
+			return why
+		})
+		if r.Complete || !slices.Equal(r.Unfinished, []string{why}) || r.Runs > 300 || len(r.Unstable) > 0 || len(r.Failures) != 1 {
+			t.Errorf("%s: %s, unfinished %q, unstable %q; want at most 300 runs and one failure", name, r.Summary(), r.Unfinished, r.Unstable)
+			continue
+		}
+		if f := r.Failures[0]; f.Minimal != tt.minimal || !strings.Contains(f.Text, tt.text) || f.Count == 0 || len(f.Choices) == 0 {
+			t.Errorf("%s: minimal %v, want %v: %v", name, f.Minimal, tt.minimal, f)
+		}
+	}
+}
+
 // TestExhaustViolating skips orders after 1,000 runs with one fault that violate an invariant, and makes all others.
 func TestExhaustViolating(t *testing.T) {
 	const steps = 16

@@ -33,7 +33,7 @@ func Random(start func() Program, o RandomOptions) *Result {
 	if o.Depth == 0 {
 		o.Depth = 3
 	}
-	e := &search{start: start, bounds: o.Bounds}
+	e := &search{start: start, bounds: o.Bounds, over: never}
 	program := start()
 	e.both(program, nil)
 	p := priorities{depth: o.Depth}
@@ -192,7 +192,7 @@ func Draw(program Program, data []byte, b Bounds) (Outcome, []Choice) {
 // Explain reduces the choices of a run that violates an invariant, as an exploration does. The error is not nil if the
 // run does not violate it again.
 func Explain(program Program, v check.Violation, list []Choice) (*Failure, error) {
-	f, unstable := explain(program, &found{violation: v, choices: list, run: 1, count: 1}, 0)
+	f, unstable := explain(program, &found{violation: v, choices: list, run: 1, count: 1}, 0, never)
 	if unstable != "" {
 		return nil, errors.New(unstable)
 	}

@@ -19,6 +19,7 @@ const maxShrink = 200
 // ECOOP 2020).
 type shrinker struct {
 	program   Program
+	over      func(explored bool) string // why the time is over, or ""
 	invariant string
 	form      string // of the message, or "" if any message is right
 	runs      int
@@ -32,6 +33,9 @@ type shrinker struct {
 // have no effect.
 func (s *shrinker) fails(list []Choice) bool {
 	s.runs++
+	if s.over(true) != "" {
+		s.runs = max(s.runs, maxShrink)
+	}
 	c := named(list)
 	c.options = map[string][]string{}
 	o := s.program.Run(c)
@@ -122,8 +126,11 @@ func (s *shrinker) lower() {
 
 // explain shrinks a failing run and finds its passing neighbor. It repeats the run repeat times. unstable is not empty if
 // the choices of the run do not give it again.
-func explain(program Program, f *found, repeat int) (out *Failure, unstable string) {
-	s := &shrinker{program: program, invariant: f.violation.Invariant}
+func explain(program Program, f *found, repeat int, over func(explored bool) string) (out *Failure, unstable string) {
+	if why := over(true); why != "" {
+		return &Failure{Violation: f.violation, Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices, Choices: f.choices, Text: "not repeated: " + why + "\n"}, ""
+	}
+	s := &shrinker{program: program, over: over, invariant: f.violation.Invariant}
 	out = &Failure{Violation: f.violation, Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices, Repeated: repeat}
 	shown := s.repeat(f.choices, max(1, repeat))
 	switch {
@@ -176,7 +183,7 @@ func (f *Failure) describe(s *shrinker) {
 // start makes the program of a script, or returns an error if the script is invalid. The runs of Reduce and those that
 // shrank the choices are at most 200.
 func Reduce[S any](f *Failure, script S, smaller func(S) iter.Seq2[S, func(at, option string) (string, string)], start func(S) (Program, error)) (S, *Failure) {
-	s := &shrinker{invariant: f.Invariant, form: form(f.Message), runs: f.Shrunk, list: f.Choices}
+	s := &shrinker{over: never, invariant: f.Invariant, form: form(f.Message), runs: f.Shrunk, list: f.Choices}
 	try := func(script S, then func()) bool {
 		program, err := start(script)
 		if err != nil {

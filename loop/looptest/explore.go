@@ -40,7 +40,7 @@ type ExploreOptions struct {
 // fails t.
 //
 // A run that does not end in the limit of real time of [Check] ends the test. Explore also fails t if it does not make all
-// runs, unless ExploreOptions.Runs is set; then it logs this.
+// runs, unless ExploreOptions.Runs is set; then it logs this. It ends before the -timeout of go test, with the failures so far.
 //
 // Explore calls Run concurrently: a run for each processor. Between two answers the goroutines of the loop run in an order that the Go scheduler chooses. The race detector
 // finds what that order changes.
@@ -73,7 +73,7 @@ func (x *exploration) report(opts *ExploreOptions, r *explore.Result) {
 	}
 	for _, f := range r.Failures {
 		text := f.Error()
-		if f.Shown == f.Repeated {
+		if f.Shown == f.Repeated && x.over(true) == "" {
 			text += "\n" + x.repeatTest(f)
 		}
 		t.Error(text)
@@ -91,7 +91,7 @@ func Explored(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 }
 
 func (x *exploration) explore(opts *ExploreOptions) *explore.Result {
-	return explore.Exhaust(x.program, opts.bounds())
+	return explore.ExhaustUntil(x.program, opts.bounds(), x.over)
 }
 
 // repeats is the number of times that a failure is repeated.
@@ -118,6 +118,8 @@ type exploration struct {
 	maxToolCalls int          // of a run
 	served       *wire.World  // of a loop that calls an HTTP server
 	hung         *atomic.Bool // a run was over the limit of real time, so no other run is made
+
+	over func(explored bool) string // why the time is over, or ""
 }
 
 func newExploration(t *testing.T, loop Loop, opts *ExploreOptions) *exploration {
@@ -125,7 +127,7 @@ func newExploration(t *testing.T, loop Loop, opts *ExploreOptions) *exploration 
 	if opts == nil {
 		opts = &ExploreOptions{}
 	}
-	x := &exploration{t: t, loop: loop, accepted: newAccepted(parseExceptions(t, opts.Exceptions)), panics: opts.Panics, hung: &atomic.Bool{}}
+	x := &exploration{t: t, loop: loop, accepted: newAccepted(parseExceptions(t, opts.Exceptions)), panics: opts.Panics, hung: &atomic.Bool{}, over: timeOver(t)}
 	script := cmp.Or(opts.Script, exploredScript())
 	if !slices.ContainsFunc(script.Models, func(m fake.ModelScript) bool { return len(m.Responses) > 0 }) {
 		t.Fatal("looptest: the script has no response of a model: add one to Models")

@@ -249,6 +249,8 @@ func exploredLoop(name string) (looptest.Loop, *looptest.ExploreOptions) {
 		}), &looptest.ExploreOptions{Faults: -1, Runs: 1, Exceptions: []string{"INV-18=it does not count"}}
 	case "plain":
 		return looptest.LoopFunc(plainLoop), nil
+	case "slow":
+		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Faults: 3}
 	case "no response":
 		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Script: &fake.Script{Models: []fake.ModelScript{{Name: "main"}}, Input: []llm.Message{llm.User("go")}}}
 	case "in part":

@@ -53,6 +53,24 @@ func newRealTime(t *testing.T) *realTime {
 	return &realTime{expired: timer.C, restart: func() { timer.Reset(left()) }}
 }
 
+// timeOver returns a function that returns why the time of an exploration is over, or "". The last quarter of the time that -timeout leaves, or
+// its last 20 seconds, is for the report of failures, and half of that for runs that repeat and shrink them.
+func timeOver(t *testing.T) func(explored bool) string {
+	t.Helper()
+	end, ok := t.Deadline()
+	if !ok {
+		return func(bool) string { return "" }
+	}
+	left := func() time.Duration { return time.Until(end) } //nolint:forbidigo // the time of -timeout is real
+	rest := min(left()/4, 20*time.Second)
+	return func(explored bool) string {
+		if n := left(); n > rest || explored && n > rest/2 {
+			return ""
+		}
+		return "the time of -timeout is over; set a longer one"
+	}
+}
+
 // after restarts the limit after a case. After the first case that hangs, one limit is left for all others.
 func (l *realTime) after(out *outcome) {
 	l.hung = l.hung || slices.ContainsFunc(out.found, func(v check.Violation) bool { return v.Invariant == "INV-26" })
