@@ -373,7 +373,7 @@ func (s *Server) Violations(end RunEnd) (list []check.Violation) {
 	fault := ""
 	for _, d := range delivered {
 		if d.fault != "" {
-			fault = fmt.Sprintf(", although the response to model call %s is complete (it %s)", d.name, d.fault)
+			fault = fmt.Sprintf(", although the response to model call %s is complete (%s)", d.name, faultText(d.fault))
 		}
 	}
 	switch n := len(delivered); {
@@ -384,11 +384,19 @@ func (s *Server) Violations(end RunEnd) (list []check.Violation) {
 		add("INV-11", "the run fails%s: %s", fault, end.Failed)
 	case end.Failed != "":
 	case n > 0 && !end.Unknown && delivered[n-1].effect == failsCall && delivered[n-1].response == nil:
-		add("INV-11", "the run ends without an error, and model call %s failed (it %s)", delivered[n-1].name, cmp.Or(delivered[n-1].fault, "has an error in the script"))
+		add("INV-11", "the run ends without an error, and model call %s failed (%s)", delivered[n-1].name, faultText(cmp.Or(delivered[n-1].fault, "has an error in the script")))
 	case !mayEnd && !s.cfg.AllowUnused && len(report.Unused) > 0 && len(list) == 0:
 		add("INV-11", "the run ends early: %s", strings.Join(report.Unused, " "))
 	}
 	return list
+}
+
+// faultText returns a fault of a response as a clause.
+func faultText(fault string) string {
+	if strings.HasPrefix(fault, "call ") {
+		return "its " + fault
+	}
+	return "it " + fault
 }
 
 // All returns the violations that are not suppressed, and one for each request that was rejected or unmatched

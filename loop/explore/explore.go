@@ -242,18 +242,14 @@ func (e *search) divide(n int) (parts []*part) {
 
 // both makes a run twice and returns its points.
 func (e *search) both(program Program, prefix []int) []point {
-	one, two := Choices{bounds: e.bounds, prefix: prefix}, Choices{bounds: e.bounds, prefix: prefix}
-	a, first := program.Run(&one), ""
-	if a.Text != nil {
-		first = a.Text()
+	c := Choices{bounds: e.bounds, prefix: prefix}
+	a := program.Run(&c)
+	first := textOf(a)
+	b, diverged := c.again(program)
+	if a.Digest != b.Digest || diverged != "" {
+		e.unstable = append(e.unstable, c.heading(diverged)+difference(first, textOf(b)))
 	}
-	two.was = one.points
-	two.prefix = takenOf(one.points)
-	b := program.Run(&two)
-	if a.Digest != b.Digest || two.diverged != "" {
-		e.unstable = append(e.unstable, difference(&one, &two, first, b))
-	}
-	return one.points
+	return c.points
 }
 
 func takenOf(points []point) (list []int) {
@@ -261,19 +257,6 @@ func takenOf(points []point) (list []int) {
 		list = append(list, points[i].taken)
 	}
 	return list
-}
-
-// difference describes two runs with the same choices.
-func difference(one, two *Choices, first string, b Outcome) string {
-	text := "the same choices gave two runs: [" + labels(taken(one.points)) + "]"
-	if two.diverged != "" {
-		text = two.diverged
-	}
-	if b.Text != nil {
-		lines, _ := linediff.Lines(first, b.Text())
-		text += "\n" + lines
-	}
-	return text
 }
 
 // part is the result of the runs with one beginning.
@@ -306,17 +289,45 @@ func newPart(root []int, b Bounds, first ...int) *part {
 // twice is the number of first runs of a part that are made again. So is the first run with each fault.
 const twice = 10
 
-// again makes a run again and describes the difference, if there is one.
+// again makes a run again, and describes the difference, if there is one. It has no text of the first run, as that
+// would take time for each run, so it makes the run a few more times to find the first difference.
 func again(program Program, c *Choices, digest uint64) string {
-	d := Choices{bounds: c.bounds, prefix: takenOf(c.points), was: c.points}
-	o := program.Run(&d)
-	switch {
-	case d.diverged != "":
-		return d.diverged
-	case o.Digest != digest:
-		return "the same choices gave two runs: [" + labels(d.Taken()) + "]"
+	o, diverged := c.again(program)
+	if o.Digest == digest && diverged == "" {
+		return ""
 	}
-	return ""
+	heading, last, equal := c.heading(diverged), o.Digest, true
+	text := textOf(o)
+	const more = 5
+	for range more {
+		o, _ := c.again(program)
+		if other := textOf(o); other != text {
+			return heading + difference(text, other)
+		}
+		equal = equal && o.Digest == last
+	}
+	if equal {
+		return fmt.Sprintf("%s%d more runs with these choices do not differ", heading, more)
+	}
+	return heading + difference("", "")
+}
+
+// again makes the run of the choices again. diverged is why it is another one.
+func (c *Choices) again(program Program) (o Outcome, diverged string) {
+	d := Choices{bounds: c.bounds, prefix: takenOf(c.points), was: c.points}
+	o = program.Run(&d)
+	return o, d.diverged
+}
+
+// heading begins the description of runs with these choices that differ.
+func (c *Choices) heading(diverged string) string {
+	return cmp.Or(diverged, "the same choices gave two runs: ["+labels(c.Taken())+"]") + "\n"
+}
+
+// difference describes where two runs differ.
+func difference(a, b string) string {
+	lines, _ := linediff.Lines(a, b)
+	return cmp.Or(lines, "the runs differ in content that the text does not show")
 }
 
 // found is the first run that violates an invariant.

@@ -250,7 +250,7 @@ func TestUnstable(t *testing.T) {
 			return explore.Outcome{Digest: n}
 		})
 	}, explore.Bounds{Runs: 3})
-	if len(r.Unstable) == 0 || !strings.Contains(r.Unstable[0], "the same choices gave two runs") {
+	if len(r.Unstable) == 0 || !strings.HasPrefix(r.Unstable[0], "the same choices gave two runs: choice 1 was") {
 		t.Errorf("unstable: %q", r.Unstable)
 	}
 }
@@ -263,14 +263,47 @@ func TestUnstableLater(t *testing.T) {
 			for range 7 {
 				o.Digest = o.Digest<<1 | uint64(c.Order("next", "", []string{"a", "b"})) //nolint:gosec // 0 or 1
 			}
+			o.Text = func() string { return "begin\nend\n" }
 			if o.Digest == 1 {
-				o.Digest = 1000 + runs.Add(1)
+				n := runs.Add(1)
+				o.Digest, o.Text = 1000+n, func() string { return fmt.Sprintf("begin\nrun %d\nend\n", n) }
 			}
 			return o
 		})
 	}, explore.Bounds{})
-	if want := []string{"the same choices gave two runs: [next #7: b]"}; !slices.Equal(r.Unstable, want) {
+	if want := []string{"the same choices gave two runs: [next #7: b]\n  begin\n- run 2\n+ run 3\n"}; !slices.Equal(r.Unstable, want) {
 		t.Errorf("unstable: %q, want %q", r.Unstable, want)
+	}
+}
+
+// TestUnstableText: the report of runs that differ has the first difference of their texts.
+func TestUnstableText(t *testing.T) {
+	for name, tt := range map[string]struct {
+		digest func(run int) int
+		later  bool // they are not the first runs
+		want   string
+	}{
+		"first runs":        {func(run int) int { return run }, false, "the same choices gave two runs: []\n- run 1\n+ run 2\n"},
+		"once":              {func(run int) int { return min(run, 2) }, false, "the same choices gave two runs: []\n- run 1\n+ run 2\n"},
+		"first runs, equal": {func(run int) int { return -run }, false, "the same choices gave two runs: []\nthe runs differ in content that the text does not show"},
+		"later runs":        {func(run int) int { return run }, true, "the same choices gave two runs: [call: fails]\n- run 2\n+ run 3\n"},
+		"later runs, once":  {func(run int) int { return min(run, 2) }, true, "the same choices gave two runs: [call: fails]\n5 more runs with these choices do not differ"},
+		"later runs, equal": {func(run int) int { return -run }, true, "the same choices gave two runs: [call: fails]\nthe runs differ in content that the text does not show"},
+	} {
+		run := 0
+		r := explore.Exhaust(func() explore.Program {
+			return explore.ProgramFunc(func(c *explore.Choices) (o explore.Outcome) {
+				digest := 0
+				if c.Fault("call", "", []string{"", "fails"}) == 1 || !tt.later {
+					run++
+					digest = tt.digest(run)
+				}
+				return explore.Outcome{Digest: uint64(digest), Text: func() string { return fmt.Sprintf("run %d\n", max(digest, 0)) }} //nolint:gosec // any number
+			})
+		}, explore.Bounds{Faults: 1, Runs: 3})
+		if len(r.Unstable) == 0 || r.Unstable[0] != tt.want {
+			t.Errorf("%s: got %q, want %q", name, r.Unstable, tt.want)
+		}
 	}
 }
 
@@ -289,7 +322,7 @@ func TestUnstableFault(t *testing.T) {
 			return o
 		})
 	}, explore.Bounds{Faults: 1})
-	if want := []string{"the same choices gave two runs: [call: fault 30]"}; !slices.Equal(r.Unstable, want) {
+	if want := []string{"the same choices gave two runs: [call: fault 30]\nthe runs differ in content that the text does not show"}; !slices.Equal(r.Unstable, want) {
 		t.Errorf("unstable: %q, want %q", r.Unstable, want)
 	}
 }
@@ -345,7 +378,7 @@ func TestRandomUnstable(t *testing.T) {
 			return explore.Outcome{Digest: n}
 		})
 	}, explore.RandomOptions{Bounds: explore.Bounds{Faults: 1, Runs: 40}})
-	if want := []string{"the same choices gave two runs: [call: fails]"}; !slices.Equal(r.Unstable, want) {
+	if want := []string{"the same choices gave two runs: [call: fails]\nthe runs differ in content that the text does not show"}; !slices.Equal(r.Unstable, want) {
 		t.Errorf("unstable: %q, want %q", r.Unstable, want)
 	}
 }

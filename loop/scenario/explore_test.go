@@ -176,7 +176,7 @@ func TestReductionOfScenarios(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d scenarios with up to three calls: %d runs instead of %d, %.0f times fewer; %d explorations were not complete", scripts, reducedRuns, allRuns, float64(allRuns)/float64(max(reducedRuns, 1)), cut)
+	t.Logf("%d scenarios with up to three calls: %d runs instead of %d, %.1f times the number; %d explorations were not complete", scripts, reducedRuns, allRuns, float64(allRuns)/float64(max(reducedRuns, 1)), cut)
 }
 
 // scenarioScripts returns the scripts of the scenario files of the project.

@@ -147,8 +147,8 @@ func (x *explorer) validate(changed func(string) bool) error {
 // explored is the output of --format json.
 type explored struct {
 	File        string   `json:"file"`
-	Looptape    string   `json:"looptape,omitempty"` // the version of the command
-	OK          bool     `json:"ok"`
+	Looptape    string   `json:"looptape,omitempty"`   // the version of the command
+	OK          bool     `json:"ok"`                   // no failure, nothing unstable, and all runs that were asked for
 	Complete    bool     `json:"complete"`             // all runs within the bounds were made
 	Unfinished  []string `json:"unfinished,omitempty"` // why they were not
 	Faults      int      `json:"faults"`
@@ -260,7 +260,7 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	} else {
 		x.print(&out, r)
 	}
-	return !out.OK, !x.random && !r.Complete
+	return len(r.Failures)+len(r.Unstable) > 0, !x.random && !r.Complete
 }
 
 // take takes a result. command is the end of the commands that repeat runs.
@@ -271,7 +271,7 @@ func (o *explored) take(r *explore.Result, command string) {
 	for _, f := range r.Failures {
 		o.Failures = append(o.Failures, failureOf(f, command))
 	}
-	o.OK = len(r.Failures) == 0 && len(r.Unstable) == 0
+	o.OK = len(r.Failures) == 0 && len(r.Unstable) == 0 && (r.Complete || r.Random != nil)
 }
 
 // failureOf returns a failure for the output. command is the end of the command that repeats it.
@@ -300,8 +300,11 @@ func choiceTexts(list []explore.Choice) []string {
 func (x *explorer) print(out *explored, r *explore.Result) {
 	w := x.w
 	word := "ok      "
-	if !out.OK {
+	switch {
+	case len(r.Failures)+len(r.Unstable) > 0:
 		word = "FAIL    "
+	case !out.OK:
+		word = "partial "
 	}
 	w.Printf("%s %s: %s\n", word, out.File, r.Summary())
 	for i, f := range r.Failures {
