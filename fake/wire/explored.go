@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,8 @@ type exploredRun struct {
 	names     names
 	requests  []*awaited // in the order in which they came
 	described int        // the number of requests that Arrived has described
+	open      int        // the number of requests that wait
+	parallel  bool       // a request came while another one waited
 	delivered []delivery
 	last      map[reply.Place]*option // the last one of each response, with attempt 0
 	effect    effect                  // the strongest one of the run
@@ -153,6 +156,7 @@ func (x *exchange) explore(ctx context.Context, p *reply.Response) {
 	o := r.world.options(p)
 	request, key := r.arrive(p, x.body)
 	i, late, err := r.world.Await(ctx, "model call", key, o.names)
+	r.close()
 	if err != nil {
 		x.send(ctx, &exploredAnswer{err: err})
 		return
@@ -183,7 +187,16 @@ func (r *exploredRun) arrive(p *reply.Response, body []byte) (x *awaited, key st
 	defer r.mu.Unlock()
 	x, key = r.names.add(p, body)
 	r.requests = append(r.requests, x)
+	r.open++
+	r.parallel = r.parallel || r.open > 1
 	return x, key
+}
+
+// close counts a request that does not wait any more.
+func (r *exploredRun) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open--
 }
 
 // deliver adds a response, and returns the name of its request.
@@ -195,6 +208,7 @@ func (r *exploredRun) deliver(x *awaited, o *option, a *answer) (name string) {
 	at.Attempt = 0
 	r.last[at] = o
 	r.effect = max(r.effect, o.effect)
+	x.response = a.response
 	r.delivered = append(r.delivered, delivery{x.name, o.name, o.effect, a.response})
 	return x.name
 }
@@ -340,6 +354,33 @@ func (s *Server) Sent() (list []*llm.Response) {
 		list = append(list, d.response)
 	}
 	return list
+}
+
+// Exchange is a request of a run of a [World] with its response, as a client decodes it: nil if it was incomplete, or did not come.
+type Exchange struct {
+	Request  *llm.Request
+	Response *llm.Response
+}
+
+// Conversation returns the exchanges of the run of a [World], in order. It returns nil if they can be more than one conversation: two
+// requests were concurrent, or one begins with another system prompt or another message than the first one.
+func (s *Server) Conversation() (list []Exchange) {
+	r := s.explored
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range r.requests {
+		if r.parallel || !sameBegin(r.requests[0].request, x.request) {
+			return nil
+		}
+		list = append(list, Exchange{x.request, x.response})
+	}
+	return list
+}
+
+// sameBegin reports whether b begins with the system prompt and the messages of a.
+func sameBegin(a, b *llm.Request) bool {
+	n := len(a.Messages)
+	return len(b.Messages) >= n && reflect.DeepEqual(a.System, b.System) && reflect.DeepEqual(a.Messages, b.Messages[:n])
 }
 
 // RunEnd is how a run of a [World] ended.

@@ -27,13 +27,14 @@ type names struct {
 
 // awaited is a request that waits for its response.
 type awaited struct {
-	session string
-	text    string // of the first message
-	body    []byte
-	request *llm.Request
-	place   reply.Place
-	attempt int // in the name: of concurrent requests with the same messages, the first one by content has the first
-	name    string
+	session  string
+	text     string // of the first message
+	body     []byte
+	request  *llm.Request
+	response *llm.Response // nil if it is incomplete, or has not come
+	place    reply.Place
+	attempt  int // in the name: of concurrent requests with the same messages, the first one by content has the first
+	name     string
 }
 
 // add adds a request. key is its name until it gets one.

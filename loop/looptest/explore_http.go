@@ -22,7 +22,7 @@ import (
 // The choices of a response are those of [Explore], as far as the protocol of the loop shows them, the quirks of the
 // provider, and a pause within the response. A run is checked by its requests, as [HTTP] does, by the tools that ran, and by its
 // end: it may fail only if a model call fails or may be too slow, and must not end without an error after a response
-// that is incomplete.
+// that is incomplete. A request must have the text of the last message of the input.
 func ExploreHTTP(t *testing.T, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (answer string, err error), opts *ExploreOptions) *explore.Result {
 	t.Helper()
 	return Explore(t, HTTPLoop(run), opts)
@@ -113,11 +113,69 @@ func (s *exploredServer) check() {
 		r.addViolation(v)
 	}
 	r.responses = s.server.Sent()
-	for i, req := range s.server.Received() {
+	requests := s.server.Received()
+	for i, req := range requests {
 		r.checkTexts(fmt.Sprintf("request %d", i+1), req.Messages)
 	}
+	if text := r.prompt(); len(requests) > 0 && !slices.ContainsFunc(requests, func(req *llm.Request) bool { return hasText(req, text) }) {
+		r.report("INV-05", "no request has the text of the last message of the input, %q", text)
+	}
 	r.checkEntered()
-	r.checkAnswer()
+	talk := s.server.Conversation()
+	if longest, again := longestRequest(talk); again {
+		r.checkRepeated(longest, talk[len(talk)-1].Response)
+	}
+	r.checkAnswer(talk)
+}
+
+// prompt returns the text of the last message of the input.
+func (r *exploredRun) prompt() string {
+	list := slices.Concat(r.script.History, r.script.Input)
+	if len(list) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(list[len(list)-1].Text())
+}
+
+// hasText reports whether a message or the system prompt of a request contains a text.
+func hasText(req *llm.Request, text string) bool {
+	return slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return strings.Contains(m.Text(), text) }) ||
+		slices.ContainsFunc(req.System, func(p llm.SystemPart) bool { return strings.Contains(p.Text, text) })
+}
+
+// longestRequest returns the messages of the longest request of a conversation. again is true if the loop began again from an earlier point.
+func longestRequest(talk []wire.Exchange) (longest []llm.Message, again bool) {
+	for i, x := range talk {
+		again = again || i > 0 && len(x.Request.Messages) <= len(talk[i-1].Request.Messages)
+		if len(x.Request.Messages) > len(longest) {
+			longest = x.Request.Messages
+		}
+	}
+	return longest, again
+}
+
+// checkRepeated checks a loop that began again from an earlier point of a conversation: no tool ran more often than the longest request, or the
+// last one, and the response after it have calls of it. The calls of other responses were discarded.
+func (r *exploredRun) checkRepeated(messages []llm.Message, last *llm.Response) {
+	if last != nil {
+		messages = append(slices.Clip(messages), last.Message())
+	}
+	ran, calls := map[entry]int{}, map[entry]int{}
+	for _, e := range r.entered {
+		ran[keyOf(e.name, e.args)]++
+	}
+	for _, m := range messages {
+		for _, c := range m.Calls() {
+			calls[keyOf(c.Name, c.Arguments)]++
+		}
+	}
+	for _, m := range messages {
+		for _, c := range m.Calls() {
+			if k := keyOf(c.Name, c.Arguments); ran[k] > calls[k] && !r.repaired(c.Name) {
+				r.report("INV-08", "the tool %s ran %d times with %s, and the conversation has %d of these calls: others were discarded after their tools had run", c.Name, ran[k], c.Arguments, calls[k])
+			}
+		}
+	}
 }
 
 func isRefusal(p llm.Part) bool {
@@ -125,9 +183,9 @@ func isRefusal(p llm.Part) bool {
 	return is && text.Refusal
 }
 
-// checkAnswer checks that the loop returned the text of a response, if the last one is complete and has a text. The last one
-// may have been late.
-func (r *exploredRun) checkAnswer() {
+// checkAnswer checks that the loop returned the text of the last response if it is complete and has a text, or of another response to the
+// same request. If a run can have several conversations, it may be the text of any response.
+func (r *exploredRun) checkAnswer(talk []wire.Exchange) {
 	n := len(r.responses)
 	if r.err != nil || r.canceled || r.mayTimeOut || r.chosen || r.result == nil || n == 0 {
 		return
@@ -136,7 +194,16 @@ func (r *exploredRun) checkAnswer() {
 	if last == nil || last.FinishReason != llm.FinishStop || len(last.Calls()) > 0 || last.Text() == "" || slices.ContainsFunc(last.Parts, isRefusal) {
 		return
 	}
-	if answer == "" || !slices.ContainsFunc(r.responses, func(resp *llm.Response) bool { return resp != nil && strings.TrimSpace(resp.Text()) == answer }) {
+	right := r.responses
+	if n := len(talk); n > 0 && talk[n-1].Response == last {
+		right = nil
+		for _, x := range talk {
+			if len(x.Request.Messages) >= len(talk[n-1].Request.Messages) {
+				right = append(right, x.Response)
+			}
+		}
+	}
+	if answer == "" || !slices.ContainsFunc(right, func(resp *llm.Response) bool { return resp != nil && strings.TrimSpace(resp.Text()) == answer }) {
 		r.report("INV-11", "the run returned %q; the text of the last response is %q", answer, last.Text())
 	}
 }

@@ -232,6 +232,73 @@ func TestExploreHTTPWithoutRequest(t *testing.T) {
 	}
 }
 
+// TestExploreHTTPConversation finds loops whose requests, tools and answer do not belong to one conversation.
+func TestExploreHTTPConversation(t *testing.T) {
+	right := httpLoop("chat", llm.NonStreaming, "")
+	again := func(failed func(in *looptest.Input) func(error) bool) looptest.HTTPLoop {
+		return func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			again := failed(in)
+			answer, err := right(ctx, client, url, in)
+			if again(err) && ctx.Err() == nil {
+				return right(ctx, client, url, in)
+			}
+			return answer, err
+		}
+	}
+	for name, c := range map[string]struct {
+		loop looptest.HTTPLoop
+		want string
+	}{
+		"an earlier answer": {func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			_, err := right(ctx, client, url, in)
+			return "I call a again.", err
+		}, `INV-11: run explored: the run returned "I call a again."; the text of the last response is "done" []`},
+		"another prompt": {func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			in.Messages = []llm.Message{llm.User("something else")}
+			return right(ctx, client, url, in)
+		}, `INV-05: run explored: no request has the text of the last message of the input, "go" []`},
+		"again after a failed model call": {again(func(*looptest.Input) func(error) bool {
+			return func(err error) bool { return err != nil }
+		}), `INV-08: run explored: the tool a ran 2 times with {"n":1}, and the conversation has 1 of these calls: others were discarded after their tools had run [model call 3: fails before the first event with status 400]`},
+		"again after a failed tool": {again(func(in *looptest.Input) func(error) bool {
+			var failed atomic.Bool
+			for i, tool := range in.Tools {
+				in.Tools[i].Run = func(ctx context.Context, args string) (string, error) {
+					text, err := tool.Run(ctx, args)
+					failed.Store(failed.Load() || err != nil)
+					return text, err
+				}
+			}
+			return func(error) bool { return failed.Load() }
+		}), `INV-08: run explored: the tool a ran 2 times with {"n":1}, and the conversation has 1 of these calls: others were discarded after their tools had run [tool call a {"n":4}: fails]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := looptest.Explored(t, c.loop, nil)
+			if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return fmt.Sprint(f.Violation, " ", f.Choices) == c.want }) {
+				t.Errorf("got %v, want %s", r.Failures, c.want)
+			}
+		})
+	}
+	// Several conversations may run the same calls.
+	orders := &looptest.ExploreOptions{Script: twoCalls(), Faults: -1}
+	looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+		answer, err := right(ctx, client, url, in)
+		other := &looptest.Input{Tools: in.Tools, Messages: []llm.Message{llm.User("Check the answer " + answer)}}
+		_, otherErr := right(ctx, client, url, other)
+		return answer, errors.Join(err, otherErr)
+	}, orders)
+	looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (answer string, err error) {
+		ended := make(chan error)
+		go func() {
+			other := *in
+			_, err := right(ctx, client, url, &other)
+			ended <- err
+		}()
+		answer, err = right(ctx, client, url, in)
+		return answer, errors.Join(err, <-ended)
+	}, orders)
+}
+
 // TestExploreHTTPUnstable: a loop whose requests differ from run to run in their settings, system prompt or tools is not deterministic.
 func TestExploreHTTPUnstable(t *testing.T) {
 	right := httpLoop("responses", llm.NonStreaming, "")
