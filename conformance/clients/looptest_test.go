@@ -3,8 +3,11 @@ package clients
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -19,16 +22,18 @@ import (
 
 // TestMyAgent is the example of docs/testing-your-loop.md.
 func TestMyAgent(t *testing.T) {
-	looptest.HTTP(t, func(ctx context.Context, client *http.Client, baseURL string, in *looptest.Input) (string, error) {
-		agent := myAgent{
-			api:   openai.NewClient(option.WithHTTPClient(client), option.WithBaseURL(baseURL+"/openai/v1"), option.WithAPIKey("any-key")),
-			tools: map[string]func(ctx context.Context, arguments string) (string, error){},
-		}
-		for _, tool := range in.Tools {
-			agent.tools[tool.Name] = tool.Run
-		}
-		return agent.Run(ctx, in.Messages[0].Text())
-	}, "INV-04=api.openai.com generates unique ids")
+	looptest.HTTP(t, runMyAgent, "INV-04=api.openai.com generates unique ids")
+}
+
+func runMyAgent(ctx context.Context, client *http.Client, baseURL string, in *looptest.Input) (string, error) {
+	agent := myAgent{
+		api:   openai.NewClient(option.WithHTTPClient(client), option.WithBaseURL(baseURL+"/openai/v1"), option.WithAPIKey("any-key")),
+		tools: map[string]func(ctx context.Context, arguments string) (string, error){},
+	}
+	for _, tool := range in.Tools {
+		agent.tools[tool.Name] = tool.Run
+	}
+	return agent.Run(ctx, in.Messages[0].Text())
 }
 
 // myAgent is an agent with OpenAI's SDK.
@@ -39,13 +44,16 @@ type myAgent struct {
 
 func (a *myAgent) Run(ctx context.Context, prompt string) (string, error) {
 	params := openai.ChatCompletionNewParams{Model: "gpt-5", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)}}
-	for name := range a.tools {
+	for _, name := range slices.Sorted(maps.Keys(a.tools)) { // the order of the map differs from run to run
 		params.Tools = append(params.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: name, Parameters: shared.FunctionParameters{"type": "object", "properties": map[string]any{}}}))
 	}
 	for {
 		completion, err := a.api.Chat.Completions.New(ctx, params)
 		if err != nil {
 			return "", err
+		}
+		if len(completion.Choices) == 0 {
+			return "", errors.New("the response has no message")
 		}
 		message := completion.Choices[0].Message
 		if len(message.ToolCalls) == 0 {
@@ -56,6 +64,17 @@ func (a *myAgent) Run(ctx context.Context, prompt string) (string, error) {
 			params.Messages = append(params.Messages, openai.ToolMessage(a.call(ctx, call.Function.Name, call.Function.Arguments), call.ID))
 		}
 	}
+}
+
+// TestMyAgentExplored explores the agent: its requests depend on the order of answers alone.
+func TestMyAgentExplored(t *testing.T) {
+	looptest.ExploreHTTP(t, runMyAgent, &looptest.ExploreOptions{Exceptions: []string{
+		"INV-04=api.openai.com generates unique ids",
+		"INV-05=api.openai.com sends a text as a string, not as a list of parts",
+		"INV-09=api.openai.com has no finish reason error",
+		"INV-11=api.openai.com has no finish reason error",
+		"INV-24=api.openai.com names the tool of each call",
+	}})
 }
 
 // call runs a tool and returns its result or its error.
