@@ -33,17 +33,18 @@ type ExploreOptions struct {
 	Choices []explore.Choice
 }
 
-// Explore runs the loop in each order in which answers can come, and with each fault of the models and tools, a
-// cancel and the end of the context by a deadline at each moment at which all goroutines wait included. The context has no Deadline. It fails t for each invariant that is violated, with
-// the fewest choices that violate it, and returns what was explored. Its failures do not include what [ExploreOptions.Exceptions] accept. The loop is subject to the same conditions as in
-// [Check], and it must be deterministic apart from the order of its goroutines: a run that differs when it is repeated
-// fails t.
+// Explore runs the loop in each order in which answers can come, and with each fault of the models and tools, a cancel and
+// the end of the context by a deadline at each moment at which all goroutines wait, and after each event of a response,
+// included. The context has no Deadline. Explore fails t for each invariant that is violated, with the fewest choices that
+// violate it, and returns what was explored. Its failures do not include what [ExploreOptions.Exceptions] accept. The loop is
+// subject to the same conditions as in [Check], and it must be deterministic apart from the order of its goroutines: a run
+// that differs when it is repeated fails t.
 //
 // A run that does not end in the limit of real time of [Check] ends the test. Explore also fails t if it does not make all
 // runs, unless ExploreOptions.Runs is set; then it logs this. It ends before the -timeout of go test, with the failures so far.
 //
-// Explore calls Run concurrently: a run for each processor. Between two answers the goroutines of the loop run in an order that the Go scheduler chooses. The race detector
-// finds what that order changes.
+// Explore calls Run concurrently: a run for each processor. Between two answers the goroutines of the loop run in an order
+// that the Go scheduler chooses. The race detector finds what that order changes.
 func Explore(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	t.Helper()
 	if opts != nil && len(opts.Choices) > 0 {
@@ -83,8 +84,8 @@ func (x *exploration) report(opts *ExploreOptions, r *explore.Result) {
 	}
 }
 
-// Explored explores the loop as [Explore] does. It does not fail t for what it finds, except for a run that does not end in the limit of
-// real time.
+// Explored explores the loop as [Explore] does. It does not fail t for what it finds, except for a run that does not end in
+// the limit of real time.
 func Explored(t *testing.T, loop Loop, opts *ExploreOptions) *explore.Result {
 	t.Helper()
 	return newExploration(t, loop, opts).explore(opts)
