@@ -117,6 +117,8 @@ type exploration struct {
 	script       *fake.Script
 	panics       bool
 	maxToolCalls int          // of a run
+	stalls       bool         // a tool or a model of the script never answers
+	errors       bool         // a response of the script is an error
 	served       *wire.World  // of a loop that calls an HTTP server
 	hung         *atomic.Bool // a run was over the limit of real time, so no other run is made
 
@@ -139,10 +141,17 @@ func newExploration(t *testing.T, loop Loop, opts *ExploreOptions) *exploration 
 
 // use sets the script.
 func (x *exploration) use(script *fake.Script) {
-	x.script, x.maxToolCalls = script, maxModelCalls
+	x.script, x.maxToolCalls, x.stalls, x.errors = script, maxModelCalls, false, false
 	for _, m := range script.Models {
 		for i := range m.Responses {
 			x.maxToolCalls += 2 * len(m.Responses[i].Calls)
+			x.stalls = x.stalls || m.Responses[i].Stall
+			x.errors = x.errors || m.Responses[i].Error != nil || m.Responses[i].Err != nil || m.Responses[i].Attempts != nil
+		}
+	}
+	for _, t := range script.Tools {
+		for _, b := range slices.Concat([]fake.Behavior{t.Behavior}, t.Calls, t.ByArguments) {
+			x.stalls = x.stalls || b.Stall
 		}
 	}
 	if _, is := x.loop.(HTTPLoop); is {

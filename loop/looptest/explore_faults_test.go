@@ -45,11 +45,6 @@ func edited(edit func(p llm.Part) llm.Part) looptest.Loop {
 
 // TestExploreResultsOfOthers: each loop is wrong in what it makes of calls, of responses, or of its result.
 func TestExploreResultsOfOthers(t *testing.T) {
-	withTool := func(run func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult) looptest.Loop {
-		s := newSmall()
-		s.tool = run
-		return s
-	}
 	withBatch := func(change func(results []llm.ToolResult)) looptest.Loop {
 		s := newSmall()
 		s.batch = func(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) {

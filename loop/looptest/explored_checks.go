@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check"
@@ -15,6 +16,9 @@ import (
 
 // check checks an ended run against what the world did.
 func (r *exploredRun) check() {
+	if list := r.requests; len(list) > 0 && !hasInput(list[0].messages, r.script.Input) {
+		r.report("INV-05", "request 1 does not have the messages of the input")
+	}
 	var prev []llm.Message
 	for i, s := range r.requests {
 		if !bytes.Equal(jsonOf(s.messages), s.json) {
@@ -37,6 +41,8 @@ func (r *exploredRun) check() {
 	}
 	r.checkEntered()
 	switch last := len(r.responses) - 1; {
+	case r.err != nil && last >= 0 && r.responses[last] != nil && !isComplete(r.responses[last]):
+		// The loop may fail because of such an end.
 	case r.err != nil && !r.canceled && !r.chosen && (r.modelFault == "" || r.callFault()):
 		id := "INV-11"
 		if r.toolFault || r.modelFault != "" || r.someDenied() {
@@ -51,6 +57,16 @@ func (r *exploredRun) check() {
 		r.checkEnd(r.responses[last])
 	}
 	r.checkResult()
+}
+
+// hasInput reports whether a list has the messages of an input, one after the other.
+func hasInput(list, input []llm.Message) bool {
+	for i := range len(list) - len(input) + 1 {
+		if same(list[i:i+len(input)], input) {
+			return true
+		}
+	}
+	return false
 }
 
 // callFault reports whether a call of a response has a fault, and no model call failed.
@@ -69,7 +85,7 @@ func (r *exploredRun) checkList(where string, list []llm.Message) {
 // complete response without calls must not be the last message.
 func (r *exploredRun) checkSentBack(where string, resp *llm.Response, added []llm.Message) {
 	calls := resp.Calls()
-	complete := resp.FinishReason == llm.FinishStop || resp.FinishReason == llm.FinishToolCalls
+	complete := isComplete(resp)
 	if len(calls) == 0 && len(added) == 1 && complete {
 		r.report("INV-11", "%s follows a response without calls; its finish reason is %q", where, resp.FinishReason)
 	}
@@ -134,66 +150,166 @@ func (r *exploredRun) checkText(where string, res llm.ToolResult, list []llm.Mes
 	}
 }
 
-// wrong returns the invariant that a result of a call violates, and why, or "" if it may be right.
+// wrong returns the invariant that a result of a call violates, and why, or "" if it may be right: it is what one of the runs
+// of an equal call gave.
 func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string) {
 	e := entry{c.Name, c.Arguments}
-	text, returned := r.returned[e]
-	if r.denied(e) {
+	if r.denied(e) || r.inHistory(c) {
 		return "", ""
 	}
+	runs := r.runsOf(e)
+	if len(runs) == 0 {
+		return r.wrongWithoutRun(e, res)
+	}
+	for _, run := range runs {
+		if run.returned && !res.IsError && contains(res.Text(), run.text) {
+			if other := r.textOfAnother(run, res.Text()); other != "" {
+				return "INV-01", fmt.Sprintf("%q, with the result %q of another call", res.Text(), other)
+			}
+			return "", ""
+		}
+	}
+	unmarked := r.http != nil // most protocols have no IsError
+	ran := r.callsOf(e) <= len(runs)
+	excused := !ran || !r.undisturbed(runs)
+	for _, run := range runs {
+		switch {
+		case run.returned && (res.IsError && excused || unmarked && (r.chosen || !ran)),
+			!run.returned && run.failed && (res.IsError || unmarked),
+			!run.returned && !run.failed && (res.IsError || unmarked) && excused:
+			return "", ""
+		}
+	}
+	run := runs[0]
 	switch {
-	case returned && res.IsError && r.undisturbed(e):
-		return "INV-23", fmt.Sprintf("the error %q; the tool returned %q", res.Text(), text)
-	case returned && !res.IsError && !strings.Contains(res.Text(), text) && (r.http == nil || !r.chosen):
-		return "INV-01", fmt.Sprintf("%q; the tool returned %q", res.Text(), text)
-	case returned:
-		return "", ""
-	case r.failed[e] && !res.IsError && r.http == nil: // most protocols have no IsError
+	case run.returned && res.IsError:
+		return "INV-23", fmt.Sprintf("the error %q; the tool returned %q", res.Text(), run.text)
+	case run.returned:
+		return "INV-01", fmt.Sprintf("%q; the tool returned %q", res.Text(), run.text)
+	case run.failed:
 		return "INV-23", fmt.Sprintf("%q, and no error; the tool failed", res.Text())
-	case r.failed[e]:
-		return "", ""
-	}
-	key := keyOf(e.name, e.args)
-	ran := slices.ContainsFunc(r.entered, func(o entry) bool { return keyOf(o.name, o.args) == key })
-	switch {
-	case ran && (res.IsError || r.http != nil) && r.undisturbed(e):
+	case res.IsError || unmarked:
 		return "INV-23", fmt.Sprintf("%q; nothing but the loop ended its tool", res.Text())
-	case !ran && res.IsError && r.mayRun(e) && r.undisturbed(e):
+	}
+	return "INV-23", fmt.Sprintf("%q, and no error; the tool did not return", res.Text())
+}
+
+// wrongWithoutRun is wrong for a call that did not run.
+func (r *exploredRun) wrongWithoutRun(e entry, res llm.ToolResult) (id, why string) {
+	switch {
+	case res.IsError && r.mayRun(e) && r.undisturbed(nil):
 		return "INV-23", fmt.Sprintf("the error %q; the tool did not run", res.Text())
-	case !ran && !res.IsError && r.mayRun(e) && (r.http == nil || r.modelFault == ""):
+	case !res.IsError && r.mayRun(e) && (r.http == nil || r.modelFault == "" && r.callsOf(e) > 0):
 		return "INV-01", fmt.Sprintf("%q; the tool did not run", res.Text())
+	case !res.IsError && r.http == nil && !r.chosen && !r.ranOther(e.name):
+		return "INV-23", fmt.Sprintf("%q, and no error; the tool did not run", res.Text())
 	}
 	return "", ""
 }
 
-// mayRun reports whether a tool can run a call, and nothing ended the run.
-func (r *exploredRun) mayRun(e entry) bool {
-	known := slices.ContainsFunc(r.script.Tools, func(t fake.Tool) bool { return t.Name == e.name })
-	return known && json.Valid([]byte(e.args)) && !r.canceled && !r.mayTimeOut && !r.hangs && !r.chosen
+// ranOther reports whether a tool ran with arguments that no response has: those of a call that the loop repaired.
+func (r *exploredRun) ranOther(name string) bool {
+	return slices.ContainsFunc(r.entered, func(run *toolRun) bool { return run.name == name && r.callsOf(run.entry) == 0 })
 }
 
-// undisturbed reports whether the run has no fault but those of other tool calls, and the tool ran for each such call, or
-// for none. Then its result must not be an error.
-func (r *exploredRun) undisturbed(e entry) bool {
-	if r.canceled || r.mayTimeOut || r.hangs || r.chosen || r.modelFault != "" || r.faulty[e.label()] {
+// contains reports whether a result contains the text of a tool, also as a JSON string.
+func contains(result, text string) bool {
+	if strings.Contains(result, text) {
+		return true
+	}
+	escaped, _ := json.Marshal(text) // a string has no error
+	for _, quoted := range []string{string(escaped), string(jsonio.AppendString(nil, text))} {
+		if strings.Contains(result, quoted[1:len(quoted)-1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// textOfAnother returns the text of another run that is in the result of a run and not in its text, or "".
+func (r *exploredRun) textOfAnother(run *toolRun, result string) string {
+	const short = 4 // a text that is shorter may be there by chance
+	if result == run.text {
+		return ""
+	}
+	for _, o := range r.entered {
+		if o.returned && len(o.text) >= short && !strings.Contains(run.text, o.text) && !strings.Contains(o.text, run.text) && strings.Contains(result, o.text) {
+			return o.text
+		}
+	}
+	return ""
+}
+
+// runsOf returns the runs of a call: those with the same text of arguments, or else with equal arguments.
+func (r *exploredRun) runsOf(e entry) (list []*toolRun) {
+	for _, run := range r.entered {
+		if run.entry == e {
+			list = append(list, run)
+		}
+	}
+	if list != nil {
+		return list
+	}
+	key := keyOf(e.name, e.args)
+	for _, run := range r.entered {
+		if run.name == e.name && keyOf(run.name, run.args) == key {
+			list = append(list, run)
+		}
+	}
+	return list
+}
+
+// inHistory reports whether a call is one of the script's history.
+func (r *exploredRun) inHistory(c llm.ToolCall) bool {
+	return slices.ContainsFunc(r.script.History, func(m llm.Message) bool {
+		return slices.ContainsFunc(m.Calls(), func(h llm.ToolCall) bool { return h.ID == c.ID && h.Name == c.Name && h.Arguments == c.Arguments })
+	})
+}
+
+// mayRun reports whether a tool can run a call, no response with it was cut, and nothing ended the run.
+func (r *exploredRun) mayRun(e entry) bool {
+	known := slices.ContainsFunc(r.script.Tools, func(t fake.Tool) bool { return t.Name == e.name })
+	if !known || !jsonio.IsObject(e.args) || r.canceled || r.mayTimeOut || r.hangs || r.chosen {
 		return false
 	}
-	calls := 0
+	return !slices.ContainsFunc(r.responses, func(resp *llm.Response) bool {
+		return resp != nil && !isComplete(resp) && slices.ContainsFunc(resp.Calls(), func(c llm.ToolCall) bool { return c.Name == e.name && c.Arguments == e.args })
+	})
+}
+
+// isComplete reports whether a response has a usual end.
+func isComplete(resp *llm.Response) bool {
+	return resp.FinishReason == llm.FinishStop || resp.FinishReason == llm.FinishToolCalls
+}
+
+// undisturbed reports whether the run has no fault but those of other calls than these and of model calls that failed.
+func (r *exploredRun) undisturbed(runs []*toolRun) bool {
+	if r.canceled || r.mayTimeOut || r.hangs || r.chosen || slices.ContainsFunc(runs, func(run *toolRun) bool { return r.faulty[run.label()] }) {
+		return false
+	}
+	failed := 0 // model calls, by faults if the script has no errors
 	for _, resp := range r.responses {
-		if resp != nil {
-			for _, c := range resp.Calls() {
-				if c.Name == e.name && c.Arguments == e.args {
-					calls++
-				}
+		if resp == nil && !r.errors {
+			failed++
+		}
+	}
+	return r.modelFaults <= failed
+}
+
+// callsOf returns the number of calls in the responses that equal a call.
+func (r *exploredRun) callsOf(e entry) (n int) {
+	key := keyOf(e.name, e.args)
+	for _, resp := range r.responses {
+		if resp == nil {
+			continue
+		}
+		for _, c := range resp.Calls() {
+			if c.Name == e.name && (c.Arguments == e.args || keyOf(c.Name, c.Arguments) == key) {
+				n++
 			}
 		}
 	}
-	for _, ran := range r.entered {
-		if ran == e {
-			calls--
-		}
-	}
-	return calls <= 0 || !slices.Contains(r.entered, e)
+	return n
 }
 
 // checkEntered checks that each call of a response was run at most once, and nothing else.
@@ -212,7 +328,8 @@ func (r *exploredRun) checkEntered() {
 		refused[k] = min(a.asked, left[k]) - a.given
 	}
 	ran := map[entry]bool{}
-	for _, e := range r.entered {
+	for _, run := range r.entered {
+		e := run.entry
 		k := keyOf(e.name, e.args)
 		left[k]--
 		switch {
@@ -243,7 +360,7 @@ func (r *exploredRun) repaired(name string) bool {
 
 // keyOf identifies calls with equal arguments.
 func keyOf(name, args string) entry {
-	if args == "" {
+	if strings.TrimSpace(args) == "" {
 		args = "{}"
 	}
 	return entry{name, jsonval.Canonical(args)}
@@ -263,6 +380,50 @@ func (r *exploredRun) checkEnd(last *llm.Response) {
 	}
 }
 
+// checkPending checks that no call is pending whose tool returned. Equal calls are the same here: one of them may be pending.
+func (r *exploredRun) checkPending() {
+	for _, id := range r.result.Pending {
+		calls, returned := map[entry]int{}, map[entry]int{}
+		var pending *entry
+		for _, resp := range r.responses {
+			if resp == nil {
+				continue
+			}
+			for _, c := range resp.Calls() {
+				k := keyOf(c.Name, c.Arguments)
+				if calls[k]++; c.ID == id {
+					pending = &k
+				}
+			}
+		}
+		for _, run := range r.entered {
+			if run.returned {
+				returned[keyOf(run.name, run.args)]++
+			}
+		}
+		if pending != nil && returned[*pending] >= calls[*pending] {
+			r.report("INV-07", "the call %q is reported as pending, and its tool returned", id)
+		}
+	}
+}
+
+// checkAnswerMessage checks that the messages of the result end with the last response, if that is an answer.
+func (r *exploredRun) checkAnswerMessage(added []llm.Message) {
+	last := r.responses[len(r.responses)-1]
+	if r.err != nil || r.canceled || r.chosen || last == nil || last.FinishReason != llm.FinishStop || len(last.Calls()) > 0 || last.Text() == "" {
+		return
+	}
+	var texts []string
+	for _, m := range added {
+		if m.Role == llm.RoleAssistant {
+			texts = append(texts, strings.TrimSpace(m.Text()))
+		}
+	}
+	if want := strings.TrimSpace(last.Text()); len(texts) != 1 || texts[0] != want {
+		r.report("INV-11", "the messages after the last request have the texts %q; the text of the last response is %q", texts, want)
+	}
+}
+
 // checkResult checks that each call in the messages of the result has a result or is pending.
 func (r *exploredRun) checkResult() {
 	if r.result == nil {
@@ -271,13 +432,7 @@ func (r *exploredRun) checkResult() {
 	if u := r.result.Usage; u != nil && *u != r.usage {
 		r.report("INV-18", "usage %+v, want the sum of the model calls %+v", *u, r.usage)
 	}
-	for _, id := range r.result.Pending {
-		for _, resp := range r.responses {
-			if resp != nil && slices.ContainsFunc(resp.Calls(), func(c llm.ToolCall) bool { return c.ID == id && r.returned[entry{c.Name, c.Arguments}] != "" }) {
-				r.report("INV-07", "the call %q is reported as pending, and its tool returned", id)
-			}
-		}
-	}
+	r.checkPending()
 	if len(r.result.Messages) == 0 {
 		return
 	}
@@ -288,6 +443,8 @@ func (r *exploredRun) checkResult() {
 		last := r.requests[n-1].messages
 		if len(list) < len(last) || !same(last, list[:len(last)]) {
 			r.report("INV-05", "the run's messages do not begin with those of its last request")
+		} else {
+			r.checkAnswerMessage(list[len(last):])
 		}
 	}
 	answered := map[string]bool{}

@@ -41,30 +41,37 @@ type exploredRun struct {
 	free    context.Context // ends when the run has been checked
 	extra   atomic.Int64    // calls of models and tools after that
 
-	mu         sync.Mutex
-	found      []check.Violation
-	at         []int    // the length of text when each was found
-	text       []string // what happened, in order
-	requests   []sent
-	responses  []*llm.Response // of the requests; nil if one failed
-	entered    []entry
-	returned   map[entry]string
-	failed     map[entry]bool // a tool that failed or panicked
-	inFlight   int
-	decisions  int                 // calls of Input.Approve and Input.Choose
-	approvals  map[entry]approvals // of equal calls, by [keyOf]
-	chosen     bool                // an approval failed, or an option that is not the first was chosen
-	modelFault string              // of a model call
-	toolFault  bool
-	faulty     map[string]bool // the tool calls with a fault, by their names
-	hangs      bool            // a tool call hangs: other calls may time out with it
-	mayTimeOut bool            // an hour has passed
-	canceled   bool
-	usage      llm.Usage
-	result     *Result
-	err        error
-	done       bool
-	steps      []sent // messages that the loop exposed
+	mu          sync.Mutex
+	found       []check.Violation
+	at          []int    // the length of text when each was found
+	text        []string // what happened, in order
+	requests    []sent
+	responses   []*llm.Response // of the requests; nil if one failed
+	entered     []*toolRun
+	inFlight    int
+	decisions   int                 // calls of Input.Approve and Input.Choose
+	approvals   map[entry]approvals // of equal calls, by [keyOf]
+	chosen      bool                // an approval failed, or an option that is not the first was chosen
+	modelFault  string              // of a model call
+	modelFaults int                 // how many
+	toolFault   bool
+	faulty      map[string]bool // the tool calls with a fault, by their names
+	hangs       bool            // a tool call hangs: other calls may time out with it
+	mayTimeOut  bool            // an hour has passed
+	canceled    bool
+	usage       llm.Usage
+	result      *Result
+	err         error
+	done        bool
+	steps       []sent // messages that the loop exposed
+}
+
+// toolRun is a run of a tool.
+type toolRun struct {
+	entry
+	text     string // of its result
+	returned bool
+	failed   bool // it failed or panicked, and its context had not ended
 }
 
 // memory is used by one run after another, when it has ended.
@@ -74,6 +81,7 @@ type memory struct{ digested []byte }
 type sent struct {
 	messages []llm.Message
 	json     []byte
+	settings []byte // the JSON of the rest of the request
 }
 
 // report reports a violation, unless the run has been checked.
@@ -124,7 +132,7 @@ func (r *exploredRun) run(t *testing.T) {
 	r.free, release = context.WithCancel(t.Context())
 	defer release()
 	changed := r.world.BeginAnswers(r.panics)
-	r.returned, r.failed, r.faulty = map[entry]string{}, map[entry]bool{}, map[string]bool{}
+	r.faulty, r.hangs = map[string]bool{}, r.stalls
 	r.approvals = map[entry]approvals{}
 	var model llm.Model = llm.ModelFunc(r.stream)
 	if r.wire != nil {
@@ -148,7 +156,7 @@ func (r *exploredRun) run(t *testing.T) {
 		}
 	}()
 	r.drive(ended, changed)
-	if r.ctx.Err() == nil && !r.done && len(r.found) == 0 {
+	if !r.done && len(r.found) == 0 {
 		r.report("INV-23", "the loop ended its goroutine without returning")
 	}
 	r.log("the run ends")
@@ -221,6 +229,9 @@ func (r *exploredRun) drive(ended, changed <-chan struct{}) {
 			drain(changed)
 			continue
 		}
+		if !gaveUp && r.interrupt("while the loop waits", "", ends) {
+			continue
+		}
 		select {
 		case <-ended:
 			return
@@ -249,31 +260,37 @@ func drain(ch <-chan struct{}) {
 }
 
 // interrupt cancels the run, ends its context as a deadline does, or lets an hour pass, if that is chosen.
-func (r *exploredRun) interrupt(name string) bool {
-	chosen := r.c.Fault("before the answer", name, interruptions)
-	switch chosen {
-	case 0:
+func (r *exploredRun) interrupt(at, name string, options []string) bool {
+	if r.ctx.Err() != nil {
 		return false
-	case 1:
+	}
+	chosen := r.c.Fault(at, name, options)
+	switch options[chosen] {
+	case "":
+		return false
+	case "the run is canceled":
 		r.canceled = true
 		r.cancel()
-	case 2:
-		r.modelFault, r.mayTimeOut = interruptions[2], true // a model call may have a timeout
-		time.Sleep(time.Hour)                               //nolint:forbidigo // virtual: it is a bubble's
-	case 3:
+	case "an hour passes":
+		r.modelFault, r.mayTimeOut = options[chosen], true // a model call may have a timeout
+		time.Sleep(time.Hour)                              //nolint:forbidigo // virtual: it is a bubble's
+	case "the deadline of the run passes":
 		r.canceled = true
 		r.passDeadline()
 	}
-	r.log("%s", interruptions[chosen])
+	r.log("%s", options[chosen])
 	return true
 }
 
-var interruptions = []string{"", "the run is canceled", "an hour passes", "the deadline of the run passes"}
+var (
+	interruptions = []string{"", "the run is canceled", "an hour passes", "the deadline of the run passes"}
+	ends          = []string{"", "the run is canceled", "the deadline of the run passes"}
+)
 
 // next lets an answer come, or cancels the run.
 func (r *exploredRun) next(pending []*fake.Pending) {
 	r.http.arrived()
-	if r.ctx.Err() == nil && r.interrupt(pending[0].Name) {
+	if r.interrupt("before the answer", pending[0].Name, interruptions) {
 		return
 	}
 	i := 0
@@ -281,6 +298,9 @@ func (r *exploredRun) next(pending []*fake.Pending) {
 		i = r.c.Order("next answer", strconv.Itoa(len(pending)), names(pending))
 	}
 	p := pending[i]
+	if r.ctx.Err() != nil && !p.Ended && (p.At == "tool call" || p.At == "model call") {
+		r.report("INV-17", "the %s %s does not end with the run: its context has not ended", p.At, p.Name)
+	}
 	late := p.Ended && r.c.Order("after the cancel, the answer", p.Name, []string{"", "comes all the same"}) == 1
 	fault := 0
 	if !p.Ended || late {
@@ -293,6 +313,7 @@ func (r *exploredRun) next(pending []*fake.Pending) {
 		r.hangs = r.hangs || strings.Contains(p.Faults[fault], "hang") || strings.Contains(p.Faults[fault], "hour")
 	default:
 		r.modelFault = p.Faults[fault]
+		r.modelFaults++
 	}
 	r.log("%s", strings.TrimSuffix(p.At+" "+p.Name+": "+p.Faults[fault], ": "))
 	r.world.Deliver(p, fault, late)
@@ -324,17 +345,28 @@ func (r *exploredRun) stream(ctx context.Context, req *llm.Request) iter.Seq2[ll
 		ctx, stop := r.untilOver(ctx)
 		defer stop()
 		var acc llm.Accumulator
+		events := 0
 		for ev, err := range r.world.Stream(ctx, req) {
 			if err != nil {
 				r.mu.Lock()
 				r.usage = r.usage.Add(acc.Response().Usage)
+				if r.modelFault == "" && ctx.Err() == nil {
+					r.modelFault = "has an error in the script"
+				}
 				r.mu.Unlock()
 				yield(nil, err)
 				return
 			}
 			acc.Add(ev)
+			_, isEnd := ev.(llm.Finish)
 			if !yield(ev, nil) {
+				if isEnd {
+					break
+				}
 				return
+			}
+			if events++; !isEnd {
+				r.interrupt("after event", fmt.Sprintf("%d of request %d", events, n+1), ends)
 			}
 		}
 		r.mu.Lock()
@@ -352,9 +384,11 @@ func (r *exploredRun) begin(req *llm.Request) int {
 	if r.wasCanceled() {
 		r.report("INV-17", "the loop calls the model after the run was canceled")
 	}
+	settings := *req
+	settings.Messages = nil
 	r.mu.Lock()
 	n := len(r.requests)
-	r.requests = append(r.requests, sent{req.Messages, jsonOf(req.Messages)})
+	r.requests = append(r.requests, sent{req.Messages, jsonOf(req.Messages), settings.AppendJSON(nil)})
 	r.responses = append(r.responses, nil)
 	r.text = append(r.text, fmt.Sprintf("request %d: %d messages", n+1, len(req.Messages)))
 	r.mu.Unlock()
@@ -394,7 +428,7 @@ func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, e
 	}
 	ctx, stop := r.untilOver(ctx)
 	defer stop()
-	e := entry{name, args}
+	e := &toolRun{entry: entry{name, args}}
 	if r.wasCanceled() {
 		r.report("INV-17", "the tool %s starts after the run was canceled", name)
 	}
@@ -406,11 +440,10 @@ func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, e
 	r.mu.Lock()
 	r.inFlight++
 	r.mu.Unlock()
-	failed := true
 	defer func() {
 		r.mu.Lock()
 		r.inFlight--
-		r.failed[e] = r.failed[e] || failed && ctx.Err() == nil
+		e.failed = !e.returned && ctx.Err() == nil
 		r.mu.Unlock()
 	}()
 	parts, err := r.world.Run(ctx, e.label(), name, args)
@@ -422,7 +455,7 @@ func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, e
 		text = name + " got " + args
 	}
 	r.mu.Lock()
-	r.returned[e], failed = text, false
+	e.text, e.returned = text, true
 	r.mu.Unlock()
 	return text, nil
 }
@@ -431,7 +464,7 @@ func (r *exploredRun) runTool(ctx context.Context, name, args string) (string, e
 func (r *exploredRun) step(messages []llm.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.steps = append(r.steps, sent{messages, jsonOf(messages)})
+	r.steps = append(r.steps, sent{messages: messages, json: jsonOf(messages)})
 }
 
 // describe returns what happened, with each violation after what showed it.
@@ -465,8 +498,8 @@ func (r *exploredRun) digest() uint64 {
 	for _, s := range r.text {
 		b = append(append(b, s...), '\n')
 	}
-	for _, s := range r.requests {
-		b = append(append(b, s.json...), "--\n"...)
+	for _, s := range slices.Concat(r.requests, r.steps) {
+		b = append(append(append(b, s.json...), s.settings...), "--\n"...)
 	}
 	if r.http != nil {
 		for _, body := range r.http.server.Bodies() {
@@ -482,7 +515,7 @@ func (r *exploredRun) digest() uint64 {
 		ids = append(ids, v.Invariant)
 	}
 	slices.Sort(ids) // goroutines report concurrently
-	b = fmt.Appendln(b, r.err != nil, ids)
+	b = fmt.Appendln(b, r.err, ids)
 	r.memory.digested = b
 	sum := sha256.Sum256(b)
 	return binary.BigEndian.Uint64(sum[:])

@@ -1,0 +1,294 @@
+package looptest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/explore"
+	"github.com/looptape/looptape/loop/looptest"
+)
+
+// with returns a changed small loop.
+func with(change func(s *small)) looptest.Loop {
+	s := newSmall()
+	change(s)
+	return s
+}
+
+// withTool returns a small loop that runs calls in another way.
+func withTool(run func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult) looptest.Loop {
+	return with(func(s *small) { s.tool = run })
+}
+
+// ending returns a small loop that changes how its runs end.
+func ending(change func(ctx context.Context, r *looptest.Result)) looptest.Loop {
+	return looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+		r, err := newSmall().Run(ctx, in)
+		if err == nil || ctx.Err() != nil {
+			change(ctx, r)
+		}
+		return r, err
+	})
+}
+
+// TestExploreWrongResults: each loop makes results or an answer of its own, or ignores the end of its run.
+func TestExploreWrongResults(t *testing.T) {
+	answer := func(r *looptest.Result) (n int, is bool) {
+		n = len(r.Messages) - 1
+		return n, n >= 0 && r.Messages[n].Role == llm.RoleAssistant && len(r.Messages[n].Calls()) == 0
+	}
+	for name, tt := range map[string]struct {
+		loop      looptest.Loop
+		invariant string
+	}{
+		"an unknown tool is a success": {withTool(func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+			if call.Name == "unnamed" {
+				return result(call, "ok")
+			}
+			return tool(ctx, c, call)
+		}), "INV-23"},
+		"arguments that are not JSON are a success": {withTool(func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+			if call.Arguments != "" && !json.Valid([]byte(call.Arguments)) {
+				return result(call, "ok")
+			}
+			return tool(ctx, c, call)
+		}), "INV-23"},
+		"a timeout is a success": {withTool(func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+			limited, cancel := context.WithTimeout(ctx, time.Minute) //nolint:forbidigo // virtual: it is a bubble's
+			defer cancel()
+			if r := tool(limited, c, call); limited.Err() == nil || ctx.Err() != nil {
+				return r
+			}
+			return result(call, "done")
+		}), "INV-23"},
+		"canceled calls are successes": {withTool(func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+			if r := tool(ctx, c, call); ctx.Err() == nil {
+				return r
+			}
+			return result(call, "done")
+		}), "INV-23"},
+		"results have the texts of others": {with(func(s *small) {
+			s.batch = func(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) {
+				results, err := batch(c, calls)
+				all := ""
+				for _, r := range results {
+					all += r.Text() + "\n"
+				}
+				for i := range results {
+					results[i].Content = []llm.Part{llm.Text{Text: all}}
+				}
+				return results, err
+			}
+		}), "INV-01"},
+		"after a retry each result is an error": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			var before error
+			return with(func(s *small) {
+				s.call = func(c *smallRun) (resp *llm.Response, err error) {
+					for range 3 {
+						if resp, err = call(c); err == nil || c.ctx.Err() != nil {
+							break
+						}
+						before = err
+					}
+					return resp, err
+				}
+				s.tool = func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+					r := tool(ctx, c, call)
+					r.IsError = r.IsError || before != nil
+					return r
+				}
+			}).Run(ctx, in)
+		}), "INV-23"},
+		"a tool has another context": {withTool(func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+			other, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute) //nolint:forbidigo // virtual: it is a bubble's
+			defer cancel()
+			if ctx.Err() != nil {
+				return failed(call, "canceled")
+			}
+			return tool(other, c, call)
+		}), "INV-17"},
+		"half a call is kept": {with(func(s *small) {
+			s.call = func(c *smallRun) (*llm.Response, error) {
+				resp, err := call(c)
+				if errors.Is(err, context.Canceled) && len(resp.Calls()) > 0 {
+					c.history = append(c.history, resp.Message())
+				}
+				return resp, err
+			}
+		}), "INV-07"},
+		"the goroutine ends after a cancel": {ending(func(ctx context.Context, _ *looptest.Result) {
+			if ctx.Err() != nil {
+				runtime.Goexit()
+			}
+		}), "INV-23"},
+		"the answer is lost": {ending(func(_ context.Context, r *looptest.Result) {
+			if n, is := answer(r); is {
+				r.Messages = r.Messages[:n]
+			}
+		}), "INV-11"},
+		"the answer is another one": {ending(func(_ context.Context, r *looptest.Result) {
+			if n, is := answer(r); is {
+				r.Messages[n] = llm.Assistant(llm.Text{Text: "other"})
+			}
+		}), "INV-11"},
+		"the answer comes twice": {ending(func(_ context.Context, r *looptest.Result) {
+			if n, is := answer(r); is {
+				r.Messages = append(r.Messages, r.Messages[n])
+			}
+		}), "INV-11"},
+		"the input is not sent": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			in.Messages = []llm.Message{llm.User("hello")}
+			return newSmall().Run(ctx, in)
+		}), "INV-05"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := looptest.Explored(t, tt.loop, nil)
+			if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return f.Invariant == tt.invariant }) {
+				t.Errorf("%s: got %v, want %s", r.Summary(), r.Failures, tt.invariant)
+			}
+		})
+	}
+}
+
+// TestExploreWaits: a run can be canceled while it waits for a retry.
+func TestExploreWaits(t *testing.T) {
+	loop := with(func(s *small) {
+		s.call = func(c *smallRun) (resp *llm.Response, err error) {
+			for range 2 {
+				if resp, err = call(c); err == nil || c.ctx.Err() != nil {
+					break
+				}
+				time.Sleep(time.Minute) //nolint:forbidigo // virtual: it is a bubble's
+			}
+			return resp, err
+		}
+	})
+	script := &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "done"}}}}, Input: []llm.Message{llm.User("go")}}
+	r := looptest.Explored(t, loop, &looptest.ExploreOptions{Script: script, Faults: 2})
+	if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool {
+		return f.Invariant == "INV-17" && slices.ContainsFunc(f.Choices, func(c explore.Choice) bool { return c.At == "while the loop waits" })
+	}) {
+		t.Errorf("%s: got %v, want INV-17", r.Summary(), r.Failures)
+	}
+}
+
+// TestExploreHidden: what a loop sends beside messages, its error and the messages that it exposes are compared, too.
+func TestExploreHidden(t *testing.T) {
+	request := func(change func(req *llm.Request)) looptest.Loop {
+		return with(func(s *small) {
+			s.call = func(c *smallRun) (*llm.Response, error) {
+				req := &llm.Request{Messages: slices.Clone(c.history)}
+				change(req)
+				resp, err := llm.Collect(c.in.Model.Stream(c.ctx, req))
+				c.usage = c.usage.Add(resp.Usage)
+				return resp, err
+			}
+		})
+	}
+	random := func() string { return fmt.Sprint(rand.Int()) }
+	for name, loop := range map[string]looptest.Loop{
+		"tools":         request(func(req *llm.Request) { req.Tools = []llm.Tool{{Name: "a" + random()}} }),
+		"system prompt": request(func(req *llm.Request) { req.System = llm.SystemText(random()) }),
+		"temperature":   request(func(req *llm.Request) { req.Settings.Temperature = new(rand.Float64()) }),
+		"error": looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			r, err := newSmall().Run(ctx, in)
+			if err != nil {
+				err = errors.New(random())
+			}
+			return r, err
+		}),
+		"exposed messages": looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			in.Step([]llm.Message{llm.User(random())})
+			return newSmall().Run(ctx, in)
+		}),
+	} {
+		if r := looptest.Explored(t, loop, &looptest.ExploreOptions{Script: oneCall()}); len(r.Unstable) == 0 {
+			t.Errorf("%s: %s; want runs that are unstable", name, r.Summary())
+		}
+	}
+}
+
+// TestExploreScripts: right loops pass with scripts that have faults, equal calls or a history of their own.
+func TestExploreScripts(t *testing.T) {
+	text := func(text string) []llm.Part { return []llm.Part{llm.Text{Text: text}} }
+	script := func(tool fake.Tool, responses ...fake.Response) *fake.Script {
+		return &fake.Script{Tools: []fake.Tool{tool}, Input: []llm.Message{llm.User("go")}, Models: []fake.ModelScript{{Name: "main", Responses: append(responses, fake.Response{Text: "done"})}}}
+	}
+	call := func(id, args string) fake.Response {
+		return fake.Response{Calls: []fake.Call{{ID: id, Name: "a", Arguments: args}}}
+	}
+	cut := call("c1", `{"n":1`)
+	cut.FinishReason = llm.FinishLength
+	a := fake.Tool{Name: "a"}
+	history := script(a, call("c1", `{"n":1}`))
+	history.History = []llm.Message{llm.User("before"), llm.Assistant(llm.ToolCall{ID: "h1", Name: "a", Arguments: `{"n":0}`}), llm.ToolResults(llm.ToolResult{ID: "h1", Name: "a", Content: text("old")}), llm.Assistant(llm.Text{Text: "ok"})}
+	scripts := map[string]*fake.Script{
+		"equal calls in two steps":       script(a, call("c1", `{"n":1}`), call("c2", `{"n":1}`)),
+		"equal calls in a step":          script(a, fake.Response{Calls: []fake.Call{{ID: "c1", Name: "a", Arguments: `{"n":1}`}, {ID: "c2", Name: "a", Arguments: `{"n":1}`}}}),
+		"the first of equal calls fails": script(fake.Tool{Name: "a", Calls: []fake.Behavior{{Error: "not yet"}, {Text: "rain"}}}, call("c1", `{"n":1}`), call("c2", `{"n":1}`)),
+		"equal calls have other results": script(fake.Tool{Name: "a", Calls: []fake.Behavior{{Text: "rain"}, {Text: "sun"}}}, call("c1", `{"n":1}`), call("c2", `{"n":1}`)),
+		"a history with a call":          history,
+		"an error":                       script(a, call("c1", `{"n":1}`), fake.Response{Error: &fake.Failure{Status: 400, Message: "no"}}),
+		"a call without arguments":       script(a, call("c1", "")),
+		"arguments that are no object":   script(a, call("c1", "[1]"), call("c2", "12")),
+		"a cut call":                     script(a, cut),
+		"a tool that never answers":      script(fake.Tool{Name: "a", Behavior: fake.Behavior{Stall: true}}, call("c1", `{"n":1}`)),
+		"a text with quotes":             script(fake.Tool{Name: "a", Behavior: fake.Behavior{Text: `"rain" <b>`}}, call("c1", `{"n":1}`)),
+	}
+	timeout, quoting, finish := newSmall(), newSmall(), newSmall()
+	otherLoops["a timeout of tools"](timeout)
+	quoting.tool = func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+		r := tool(ctx, c, call)
+		object, _ := json.Marshal(map[string]string{"result": r.Text()})
+		r.Content = text(string(object))
+		return r
+	}
+	finish.call = func(c *smallRun) (*llm.Response, error) {
+		var acc llm.Accumulator
+		for ev, err := range c.in.Model.Stream(c.ctx, &llm.Request{Messages: slices.Clone(c.history)}) {
+			if err != nil {
+				c.usage = c.usage.Add(acc.Response().Usage)
+				return acc.Response(), err
+			}
+			acc.Add(ev)
+			if _, is := ev.(llm.Finish); is {
+				break
+			}
+		}
+		c.usage = c.usage.Add(acc.Response().Usage)
+		return acc.Response(), nil
+	}
+	for name, loop := range map[string]looptest.Loop{"small": newSmall(), "of this module": looptest.LoopFunc(kernel), "a timeout of tools": timeout, "results in JSON": quoting, "stops at the finish": finish} {
+		for kind, s := range scripts {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				r := looptest.Explored(t, loop, &looptest.ExploreOptions{Script: s})
+				if len(r.Failures)+len(r.Unstable) > 0 {
+					t.Errorf("got %v, %v", r.Failures, r.Unstable)
+				}
+			})
+		}
+	}
+	for client := range httpClients {
+		for kind, s := range scripts {
+			isArray := kind == "arguments that are no object" && (client == "anthropic" || client == "gemini") // their protocols have objects
+			if isArray || kind == "a history with a call" || kind == "a cut call" || kind == "an error" {
+				continue
+			}
+			t.Run(client+"/"+kind, func(t *testing.T) {
+				r := looptest.Explored(t, looptest.HTTPLoop(httpLoop(client, llm.Streaming, "")), &looptest.ExploreOptions{Script: s})
+				if len(r.Failures)+len(r.Unstable) > 0 {
+					t.Errorf("got %v, %v", r.Failures, r.Unstable)
+				}
+			})
+		}
+	}
+}
