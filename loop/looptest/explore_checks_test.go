@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,7 +181,7 @@ func TestExploreWaits(t *testing.T) {
 	}
 }
 
-// TestExploreHidden: what a loop sends beside messages, its error and the messages that it exposes are compared, too.
+// TestExploreHidden: what a loop sends with its messages, its error and the messages that it exposes are compared, too.
 func TestExploreHidden(t *testing.T) {
 	request := func(change func(req *llm.Request)) looptest.Loop {
 		return with(func(s *small) {
@@ -194,20 +194,21 @@ func TestExploreHidden(t *testing.T) {
 			}
 		})
 	}
-	random := func() string { return fmt.Sprint(rand.Int()) }
+	var count atomic.Int64
+	other := func() string { return fmt.Sprint(count.Add(1)) }
 	for name, loop := range map[string]looptest.Loop{
-		"tools":         request(func(req *llm.Request) { req.Tools = []llm.Tool{{Name: "a" + random()}} }),
-		"system prompt": request(func(req *llm.Request) { req.System = llm.SystemText(random()) }),
-		"temperature":   request(func(req *llm.Request) { req.Settings.Temperature = new(rand.Float64()) }),
+		"tools":         request(func(req *llm.Request) { req.Tools = []llm.Tool{{Name: "a" + other()}} }),
+		"system prompt": request(func(req *llm.Request) { req.System = llm.SystemText(other()) }),
+		"temperature":   request(func(req *llm.Request) { req.Settings.Temperature = new(float64(count.Add(1))) }),
 		"error": looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 			r, err := newSmall().Run(ctx, in)
 			if err != nil {
-				err = errors.New(random())
+				err = errors.New(other())
 			}
 			return r, err
 		}),
 		"exposed messages": looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
-			in.Step([]llm.Message{llm.User(random())})
+			in.Step([]llm.Message{llm.User(other())})
 			return newSmall().Run(ctx, in)
 		}),
 	} {
@@ -232,17 +233,17 @@ func TestExploreScripts(t *testing.T) {
 	history := script(a, call("c1", `{"n":1}`))
 	history.History = []llm.Message{llm.User("before"), llm.Assistant(llm.ToolCall{ID: "h1", Name: "a", Arguments: `{"n":0}`}), llm.ToolResults(llm.ToolResult{ID: "h1", Name: "a", Content: text("old")}), llm.Assistant(llm.Text{Text: "ok"})}
 	scripts := map[string]*fake.Script{
-		"equal calls in two steps":       script(a, call("c1", `{"n":1}`), call("c2", `{"n":1}`)),
-		"equal calls in a step":          script(a, fake.Response{Calls: []fake.Call{{ID: "c1", Name: "a", Arguments: `{"n":1}`}, {ID: "c2", Name: "a", Arguments: `{"n":1}`}}}),
-		"the first of equal calls fails": script(fake.Tool{Name: "a", Calls: []fake.Behavior{{Error: "not yet"}, {Text: "rain"}}}, call("c1", `{"n":1}`), call("c2", `{"n":1}`)),
-		"equal calls have other results": script(fake.Tool{Name: "a", Calls: []fake.Behavior{{Text: "rain"}, {Text: "sun"}}}, call("c1", `{"n":1}`), call("c2", `{"n":1}`)),
-		"a history with a call":          history,
-		"an error":                       script(a, call("c1", `{"n":1}`), fake.Response{Error: &fake.Failure{Status: 400, Message: "no"}}),
-		"a call without arguments":       script(a, call("c1", "")),
-		"arguments that are no object":   script(a, call("c1", "[1]"), call("c2", "12")),
-		"a cut call":                     script(a, cut),
-		"a tool that never answers":      script(fake.Tool{Name: "a", Behavior: fake.Behavior{Stall: true}}, call("c1", `{"n":1}`)),
-		"a text with quotes":             script(fake.Tool{Name: "a", Behavior: fake.Behavior{Text: `"rain" <b>`}}, call("c1", `{"n":1}`)),
+		"equal calls in two steps":         script(a, call("c1", `{"n":1}`), call("c2", `{"n":1}`)),
+		"equal calls in a step":            script(a, fake.Response{Calls: []fake.Call{{ID: "c1", Name: "a", Arguments: `{"n":1}`}, {ID: "c2", Name: "a", Arguments: `{"n":1}`}}}),
+		"the first of equal calls fails":   script(fake.Tool{Name: "a", Calls: []fake.Behavior{{Error: "not yet"}, {Text: "rain"}}}, call("c1", `{"n":1}`), call("c2", `{"n":1}`)),
+		"equal calls have other results":   script(fake.Tool{Name: "a", Calls: []fake.Behavior{{Text: "rain"}, {Text: "sun"}}}, call("c1", `{"n":1}`), call("c2", `{"n":1}`)),
+		"a history with a call":            history,
+		"an error":                         script(a, call("c1", `{"n":1}`), fake.Response{Error: &fake.Failure{Status: 400, Message: "no"}}),
+		"a call without arguments":         script(a, call("c1", "")),
+		"arguments that are not an object": script(a, call("c1", "[1]"), call("c2", "12")),
+		"a cut call":                       script(a, cut),
+		"a tool that never answers":        script(fake.Tool{Name: "a", Behavior: fake.Behavior{Stall: true}}, call("c1", `{"n":1}`)),
+		"a text with quotes":               script(fake.Tool{Name: "a", Behavior: fake.Behavior{Text: `"rain" <b>`}}, call("c1", `{"n":1}`)),
 	}
 	timeout, quoting, finish := newSmall(), newSmall(), newSmall()
 	otherLoops["a timeout of tools"](timeout)
@@ -279,7 +280,7 @@ func TestExploreScripts(t *testing.T) {
 	}
 	for client := range httpClients {
 		for kind, s := range scripts {
-			isArray := kind == "arguments that are no object" && (client == "anthropic" || client == "gemini") // their protocols have objects
+			isArray := kind == "arguments that are not an object" && (client == "anthropic" || client == "gemini") // their protocols have objects only
 			if isArray || kind == "a history with a call" || kind == "a cut call" || kind == "an error" {
 				continue
 			}
