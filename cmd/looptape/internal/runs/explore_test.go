@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"go/format"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,50 @@ func TestExploreNoResponse(t *testing.T) {
 	}
 }
 
+// TestExploreWritesCommand: the command in a written scenario repeats the run, also with an id that is not one line.
+func TestExploreWritesCommand(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Chdir(t.TempDir())
+	source := `{version: 2, tools: {a: {text: fine}}, models: {main: [{calls: [{id: "it's\na \x01line", name: a, arguments: {}}]}, {text: done}]}, input: go}`
+	if err := os.WriteFile("id.yaml", []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	formatText := "text"
+	x := explorer{w: &cli.World{Out: &stdout, Err: &stderr, Now: time.Now}, c: &cobra.Command{}, bounds: explore.Bounds{Faults: 1}, folder: ".", format: &formatText, adjust: deaf}
+	if bad, cut := x.file("id.yaml"); !bad || cut {
+		t.Fatalf("bad %v, cut %v:\n%s%s", bad, cut, stdout.String(), stderr.String())
+	}
+	yaml, err := os.ReadFile("id-inv-26.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := strings.TrimPrefix(strings.Split(string(yaml), "\n")[1], "# ")
+	cmd := exec.CommandContext(t.Context(), bash, "-c", `looptape() { printf '%s\0' "$@"; }`+"\n"+command) //nolint:gosec // the command above
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+	out, err := cmd.Output()
+	args := strings.Split(string(out), "\x00")
+	if err != nil || len(args) != 5 || args[1] != "--choice" {
+		t.Fatalf("%v: the command %s has the arguments %q", err, command, args)
+	}
+	stdout.Reset()
+	x.choices = args[2:3]
+	if bad, cut := x.file(args[3]); !bad || cut {
+		t.Errorf("%s: bad %v, cut %v:\n%s%s", command, bad, cut, stdout.String(), stderr.String())
+	}
+}
+
+// deaf changes a tool so that it does not get the end of the context: a run in which it hangs does not end.
+func deaf(c *loop.Config) {
+	run := c.Tools[0].Run
+	c.Tools[0].Run = func(ctx context.Context, call loop.Call) (loop.Output, error) {
+		return run(context.WithoutCancel(ctx), call)
+	}
+}
+
 // TestExploreWrites: --write writes a scenario that is smaller, and a test with the choices that repeat the failure.
 func TestExploreWrites(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -110,16 +155,9 @@ input: go
 	if err := os.WriteFile("long.yaml", []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A tool that does not get the end of the context: a run in which it hangs does not end.
-	adjust := func(c *loop.Config) {
-		run := c.Tools[0].Run
-		c.Tools[0].Run = func(ctx context.Context, call loop.Call) (loop.Output, error) {
-			return run(context.WithoutCancel(ctx), call)
-		}
-	}
 	var stdout, stderr bytes.Buffer
 	formatText := "text"
-	x := explorer{w: &cli.World{Out: &stdout, Err: &stderr, Now: time.Now}, c: &cobra.Command{}, bounds: explore.Bounds{Faults: 1}, folder: "out/failures", format: &formatText, adjust: adjust}
+	x := explorer{w: &cli.World{Out: &stdout, Err: &stderr, Now: time.Now}, c: &cobra.Command{}, bounds: explore.Bounds{Faults: 1}, folder: "out/failures", format: &formatText, adjust: deaf}
 	if err := x.makeFolder([]string{"long.yaml"}); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +200,7 @@ input: go
 	if err != nil {
 		t.Fatal(err)
 	}
-	start, err := scenario.Program(file.Script, adjust)
+	start, err := scenario.Program(file.Script, deaf)
 	if err != nil {
 		t.Fatal(err)
 	}

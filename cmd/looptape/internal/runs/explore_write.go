@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -54,7 +55,8 @@ func (x *explorer) write(ctx context.Context, name string, script *fake.Script, 
 	if !ofLoop { // the paths of its command are relative to this folder
 		from = filepath.Join(x.folder, yamlName)
 	}
-	comment := fmt.Sprintf("# %s\n# %s\n", oneLine(f.Violation.String()), oneLine(repeatCommand(x.program.command(from), f.Choices)))
+	// Only quoted arguments of the command have characters that a comment cannot have.
+	comment := fmt.Sprintf("# %s\n# %s\n", printable(f.Violation.String(), "", ""), printable(repeatCommand(x.program.command(from), f.Choices), "'$'", "''"))
 	type file struct {
 		name string
 		data []byte
@@ -76,8 +78,17 @@ func (x *explorer) write(ctx context.Context, name string, script *fake.Script, 
 	return files, nil
 }
 
-func oneLine(s string) string {
-	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(s)
+// printable escapes the characters that are not printable, each between two strings.
+func printable(s, before, after string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(before + strings.Trim(strconv.QuoteRune(r), "'") + after)
+		}
+	}
+	return b.String()
 }
 
 // testFormat is the test: its arguments are its name, the invariant, the name of the scenario and the choices. It is no
