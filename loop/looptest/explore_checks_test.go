@@ -116,6 +116,30 @@ func TestExploreWrongResults(t *testing.T) {
 			}
 			return tool(other, c, call)
 		}), "INV-17"},
+		"a step is repeated after a failed tool": {with(func(s *small) {
+			s.steps = func(c *smallRun) error {
+				for repeated := false; ; {
+					if err := c.ctx.Err(); err != nil {
+						return err
+					}
+					resp, err := c.call(c)
+					if err != nil {
+						return err
+					}
+					n := len(c.history)
+					calls := c.accept(c, resp)
+					if len(calls) == 0 {
+						return nil
+					}
+					results, _ := c.batch(c, calls)
+					if !repeated && c.ctx.Err() == nil && slices.ContainsFunc(results, func(r llm.ToolResult) bool { return r.IsError }) {
+						repeated, c.history = true, c.history[:n]
+						continue
+					}
+					c.history = append(c.history, llm.ToolResults(results...))
+				}
+			}
+		}), "INV-08"},
 		"half a call is kept": {with(func(s *small) {
 			s.call = func(c *smallRun) (*llm.Response, error) {
 				resp, err := call(c)

@@ -122,7 +122,7 @@ func (s *exploredServer) check() {
 	}
 	r.checkEntered()
 	talk := s.server.Conversation()
-	if longest, again := longestRequest(talk); again {
+	if longest, again := longestOf(talk); again {
 		r.checkRepeated(longest, talk[len(talk)-1].Response)
 	}
 	r.checkAnswer(talk)
@@ -143,8 +143,8 @@ func hasText(req *llm.Request, text string) bool {
 		slices.ContainsFunc(req.System, func(p llm.SystemPart) bool { return strings.Contains(p.Text, text) })
 }
 
-// longestRequest returns the messages of the longest request of a conversation. again is true if the loop began again from an earlier point.
-func longestRequest(talk []wire.Exchange) (longest []llm.Message, again bool) {
+// longestOf returns the messages of the longest request of a conversation. again is true if the loop began again from an earlier point.
+func longestOf(talk []wire.Exchange) (longest []llm.Message, again bool) {
 	for i, x := range talk {
 		again = again || i > 0 && len(x.Request.Messages) <= len(talk[i-1].Request.Messages)
 		if len(x.Request.Messages) > len(longest) {

@@ -40,6 +40,9 @@ func (r *exploredRun) check() {
 		}
 	}
 	r.checkEntered()
+	if longest, again := r.longestRequest(); again {
+		r.checkRepeated(longest, r.responses[len(r.responses)-1])
+	}
 	switch last := len(r.responses) - 1; {
 	case r.err != nil && last >= 0 && r.responses[last] != nil && !isComplete(r.responses[last]):
 		// The loop may fail because of such an end.
@@ -57,6 +60,17 @@ func (r *exploredRun) check() {
 		r.checkEnd(r.responses[last])
 	}
 	r.checkResult()
+}
+
+// longestRequest returns the messages of the longest request. again is true if the loop began again from an earlier point.
+func (r *exploredRun) longestRequest() (longest []llm.Message, again bool) {
+	for i, s := range r.requests {
+		again = again || i > 0 && len(s.messages) <= len(r.requests[i-1].messages)
+		if len(s.messages) > len(longest) {
+			longest = s.messages
+		}
+	}
+	return longest, again
 }
 
 // hasInput reports whether a list has the messages of an input, one after the other.
