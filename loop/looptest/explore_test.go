@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -138,6 +139,17 @@ func TestExploreExceptions(t *testing.T) {
 	}
 	if diff := cmp.Diff(failures(looptest.LoopFunc(plainLoop)), failures(uncounted(plainLoop), "INV-18=it does not count")); diff != "" {
 		t.Errorf("failures (-without the accepted violation +with it):\n%s", diff)
+	}
+	exits := looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+		r, err := kernel(ctx, in)
+		if ctx.Err() != nil {
+			_, _ = in.Tools[0].Run(ctx, "{}")
+			runtime.Goexit()
+		}
+		return r, err
+	})
+	if got := failures(exits, "INV-17=it cleans up"); len(got) != 1 || !strings.HasPrefix(got[0], "INV-23: run explored: the loop ended its goroutine without returning") {
+		t.Errorf("failures %q, want INV-23", got)
 	}
 }
 
