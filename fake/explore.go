@@ -32,7 +32,8 @@ type Chooser interface {
 //     began first.
 //   - A response can have each fault of a list that is made for it: errors of each class before and after each event,
 //     and the quirks of providers. A tool can fail, panic, end its goroutine, or hang.
-//   - While all goroutines wait, the run may be canceled, its deadline may pass, and time may pass up to the next timer.
+//   - While all goroutines wait, the run may be canceled, its deadline may pass, and time may pass up to the next timer, also
+//     if they wait only for time.
 //   - Expectations of the script are not checked. A request beyond the script gets a text.
 //
 // A World has one run at a time.
@@ -318,14 +319,17 @@ func (c *Clock) addAnswers() {
 	}
 }
 
-// passTime lets time pass while no answer can come. A run in which a model or a tool hangs is canceled if nothing else
-// can end it.
+// passTime lets time pass while no answer can come, unless the chooser ends the context of the run before. A run in which a
+// model or a tool hangs is canceled if nothing else can end it.
 func (c *Clock) passTime() bool {
 	passes := len(c.timers) > 0 && c.timers[0].at < forever
 	switch {
 	case c.end != nil && (c.held != nil || !passes && c.hangs()):
 		c.endRun(context.Canceled)
 	case passes && c.passed < maxPassed:
+		if c.end != nil && c.choose(c.chooser.Fault("before time passes", "", ends), ends) {
+			return true
+		}
 		c.passed++
 		c.elapsed = c.timers[0].at
 	case passes: // timers without an end, such as those of a goroutine that polls
@@ -361,7 +365,12 @@ func (c *Clock) interrupt(due bool) bool {
 	case c.end == nil:
 		return false
 	}
-	switch options[choose("before the answer", c.pending[0].waiting.answer, options)] {
+	return c.choose(choose("before the answer", c.pending[0].waiting.answer, options), options)
+}
+
+// choose ends the context of the run or lets time pass, if option i does. It reports whether it did.
+func (c *Clock) choose(i int, options []string) bool {
+	switch options[i] {
 	case ends[1]:
 		c.endRun(context.Canceled)
 	case ends[2]:
