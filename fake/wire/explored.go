@@ -325,9 +325,10 @@ func (s *Server) Arrived() (list []string) {
 }
 
 // Received returns the requests that the server has accepted in the run of a [World].
-func (s *Server) Received() (list []*llm.Request) {
+func (s *Server) Received() []*llm.Request {
 	s.explored.mu.Lock()
 	defer s.explored.mu.Unlock()
+	list := make([]*llm.Request, 0, len(s.explored.requests))
 	for _, x := range s.explored.requests {
 		list = append(list, x.request)
 	}
@@ -336,9 +337,10 @@ func (s *Server) Received() (list []*llm.Request) {
 
 // Bodies returns the bodies of the requests that the server has accepted in the run of a [World], sorted: they may come
 // concurrently.
-func (s *Server) Bodies() (list [][]byte) {
+func (s *Server) Bodies() [][]byte {
 	s.explored.mu.Lock()
 	defer s.explored.mu.Unlock()
+	list := make([][]byte, 0, len(s.explored.requests))
 	for _, x := range s.explored.requests {
 		list = append(list, x.body)
 	}
@@ -364,12 +366,16 @@ type Exchange struct {
 
 // Conversation returns the exchanges of the run of a [World], in order. It returns nil if they can be more than one conversation: two
 // requests were concurrent, or one begins with another system prompt or another message than the first one.
-func (s *Server) Conversation() (list []Exchange) {
+func (s *Server) Conversation() []Exchange {
 	r := s.explored
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, x := range r.requests {
-		if r.parallel || !sameBegin(r.requests[0].request, x.request) {
+	if r.parallel {
+		return nil
+	}
+	list := make([]Exchange, 0, len(r.requests))
+	for i, x := range r.requests {
+		if i > 0 && !sameBegin(list[0].Request, x.request) {
 			return nil
 		}
 		list = append(list, Exchange{x.request, x.response})
@@ -380,7 +386,17 @@ func (s *Server) Conversation() (list []Exchange) {
 // sameBegin reports whether b begins with the system prompt and the messages of a.
 func sameBegin(a, b *llm.Request) bool {
 	n := len(a.Messages)
-	return len(b.Messages) >= n && reflect.DeepEqual(a.System, b.System) && reflect.DeepEqual(a.Messages, b.Messages[:n])
+	return len(b.Messages) >= n && slices.Equal(a.System, b.System) && slices.EqualFunc(a.Messages, b.Messages[:n], func(x, y llm.Message) bool {
+		return x.Role == y.Role && slices.EqualFunc(x.Parts, y.Parts, samePart)
+	})
+}
+
+func samePart(a, b llm.Part) bool {
+	if x, is := a.(llm.Text); is {
+		y, is := b.(llm.Text)
+		return is && x.Text == y.Text
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // RunEnd is how a run of a [World] ended.

@@ -130,7 +130,10 @@ func (s *exploredServer) check() {
 
 // prompt returns the text of the last message of the input.
 func (r *exploredRun) prompt() string {
-	list := slices.Concat(r.script.History, r.script.Input)
+	list := r.script.Input
+	if len(list) == 0 {
+		list = r.script.History
+	}
 	if len(list) == 0 {
 		return ""
 	}
