@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
@@ -223,6 +224,10 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 			x.agent, x.clock = agent, clock
 		}
 	}
+	start, ended := clock.Now(), time.Duration(-1) // when the context of the run ended, since its start
+	if e, is := ctx.(interface{ AfterFunc(f func()) func() bool }); is && c.MayFault() {
+		e.AfterFunc(func() { ended = clock.Now().Sub(start) })
+	}
 	live := 0
 	if v := x.world.Go(func() {
 		x.runProcesses(ctx, agent, c, report)
@@ -263,6 +268,9 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 		report("INV-16", "%d goroutines were running when the run had ended, and %d calls were abandoned", live, abandoned)
 	}
 	found = appendErrors(found, x.checker.Done())
+	if wait := x.waited(ended); ended >= 0 && wait > 0 {
+		report("INV-26", "the run ended %v after its context had ended, although no tool ran until then", wait)
+	}
 	x.checkEntered(report)
 	if x.endless() {
 		report("INV-26", "the run does not end; it made %d model calls and %d tool calls", len(x.sent), len(x.entered))
@@ -281,6 +289,22 @@ func appendErrors(found, more []check.Violation) []check.Violation {
 		}
 	}
 	return found
+}
+
+// waited returns how long after the end of its context the run ended, or 0 if a tool did, too.
+func (x *exploration) waited(ended time.Duration) (wait time.Duration) {
+	for _, ev := range x.events {
+		if ev.Run != x.events[0].Run || ev.At <= ended {
+			continue
+		}
+		switch ev.Body.(type) {
+		case trace.ToolEnd:
+			return 0
+		case trace.RunEnd:
+			wait = ev.At - ended
+		}
+	}
+	return wait
 }
 
 // runProcesses makes a run, the run that continues it if calls are pending, and the run of another process if the

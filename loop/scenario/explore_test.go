@@ -281,6 +281,33 @@ func TestExploreEndless(t *testing.T) {
 	}
 }
 
+// TestExploreWaits: a wait for time that does not end with the context of the run violates INV-26.
+func TestExploreWaits(t *testing.T) {
+	for name, forever := range map[string]bool{"ends with the context": false, "does not end": true} {
+		start, _ := programs(t, parallelScript(1, 1), func(c *loop.Config) {
+			c.Middleware = []loop.Middleware{{Name: "waits", New: func(r loop.RunInfo) loop.Hooks {
+				return loop.Hooks{BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
+					if forever {
+						ctx = context.Background()
+					}
+					return loop.StepChange{}, r.Clock.Sleep(ctx, time.Minute)
+				}}
+			}}}
+		})
+		got := ""
+		for _, f := range explore.Exhaust(start, explore.Bounds{Faults: 1}).Failures {
+			got += fmt.Sprintln(f.Violation, f.Choices)
+		}
+		want := ""
+		if forever {
+			want = "INV-26: run explored: the run ended 1m0s after its context had ended, although no tool ran until then [before time passes #2: the run is canceled]\n"
+		}
+		if got != want {
+			t.Errorf("a wait that %s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestExploreModes: a loop that changes responses in one response mode only violates INV-12.
 func TestExploreModes(t *testing.T) {
 	change := func(next loop.ModelFunc) loop.ModelFunc {
