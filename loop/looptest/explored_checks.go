@@ -171,14 +171,20 @@ func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string)
 	if r.denied(e) || r.inHistory(c) {
 		return "", ""
 	}
+	text := res.Text()
+	for _, run := range r.entered { // as usual
+		if run.entry == e && run.returned && !res.IsError && run.text == text {
+			return "", ""
+		}
+	}
 	runs := r.runsOf(e)
 	if len(runs) == 0 {
 		return r.wrongWithoutRun(e, res)
 	}
 	for _, run := range runs {
-		if run.returned && !res.IsError && contains(res.Text(), run.text) {
-			if other := r.textOfAnother(run, res.Text()); other != "" {
-				return "INV-01", fmt.Sprintf("%q, with the result %q of another call", res.Text(), other)
+		if run.returned && !res.IsError && contains(text, run.text) {
+			if other := r.textOfAnother(run, text); other != "" {
+				return "INV-01", fmt.Sprintf("%q, with the result %q of another call", text, other)
 			}
 			return "", ""
 		}
@@ -243,9 +249,6 @@ func contains(result, text string) bool {
 // textOfAnother returns the text of another run that is in the result of a run and not in its text, or "".
 func (r *exploredRun) textOfAnother(run *toolRun, result string) string {
 	const short = 4 // a text that is shorter may be there by chance
-	if result == run.text {
-		return ""
-	}
 	for _, o := range r.entered {
 		if o.returned && len(o.text) >= short && !strings.Contains(run.text, o.text) && !strings.Contains(o.text, run.text) && strings.Contains(result, o.text) {
 			return o.text
