@@ -278,6 +278,7 @@ func TestUnstableLater(t *testing.T) {
 
 // TestUnstableText: the report of runs that differ has the first difference of their texts.
 func TestUnstableText(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // runs are numbered in order
 	for name, tt := range map[string]struct {
 		digest func(run int) int
 		later  bool // they are not the first runs

@@ -288,9 +288,8 @@ func TestExploreHTTPConversation(t *testing.T) {
 		return answer, errors.Join(err, otherErr)
 	}, orders)
 	looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (answer string, err error) {
-		ended := make(chan error)
+		ended, other := make(chan error), *in
 		go func() {
-			other := *in
 			_, err := right(ctx, client, url, &other)
 			ended <- err
 		}()
