@@ -17,7 +17,7 @@ type accepted struct {
 	reasons map[string]string // by invariant
 
 	mu   sync.Mutex
-	runs map[string]acceptedRun // the first one by invariant: the fewest choices
+	runs map[string]acceptedRun // by invariant, the one with the fewest choices
 }
 
 type acceptedRun struct {

@@ -12,7 +12,9 @@ import (
 // approvals counts the questions about equal calls, and the approvals.
 type approvals struct{ asked, given int }
 
-var approvalFaults = []string{"", "is denied", "fails", "hangs until its context ends"}
+const hangs = "hangs until its context ends"
+
+var approvalFaults = []string{"", "is denied", "fails", hangs}
 
 // approve implements Input.Approve.
 func (r *exploredRun) approve(ctx context.Context, call llm.ToolCall) (bool, error) {
@@ -39,15 +41,10 @@ func (r *exploredRun) approve(ctx context.Context, call llm.ToolCall) (bool, err
 
 // choose implements Input.Choose.
 func (r *exploredRun) choose(ctx context.Context, name string, options ...string) (string, error) {
-	for i, o := range options {
-		if i > 0 && o == "" || slices.Contains(options[:i], o) {
-			return "", fmt.Errorf("looptest: Input.Choose %q: the option %q is empty or repeated", name, o)
-		}
+	if err := checkOptions(name, options); err != nil {
+		return "", err
 	}
-	if len(options) == 0 {
-		return "", fmt.Errorf("looptest: Input.Choose %q has no options", name)
-	}
-	faults := append(append([]string{""}, options[1:]...), "hangs until its context ends")
+	faults := append(append([]string{""}, options[1:]...), hangs)
 	i, err := r.decide(ctx, "choice", name, faults)
 	if err != nil {
 		return "", err
@@ -56,6 +53,19 @@ func (r *exploredRun) choose(ctx context.Context, name string, options ...string
 		r.setChosen()
 	}
 	return options[i], nil
+}
+
+// checkOptions returns an error for options that a report could not name.
+func checkOptions(name string, options []string) error {
+	if len(options) == 0 {
+		return fmt.Errorf("looptest: Input.Choose %q has no options", name)
+	}
+	for i, o := range options {
+		if i > 0 && o == "" || slices.Contains(options[:i], o) {
+			return fmt.Errorf("looptest: Input.Choose %q: the option %q is empty or repeated", name, o)
+		}
+	}
+	return nil
 }
 
 // decide waits for one of the answers of a person or of something else outside the loop. The last one hangs.
@@ -110,8 +120,8 @@ func approve(ctx context.Context, _ llm.ToolCall) (bool, error) {
 
 // choose returns the first option in a case.
 func choose(ctx context.Context, name string, options ...string) (string, error) {
-	if len(options) == 0 {
-		return "", fmt.Errorf("looptest: Input.Choose %q has no options", name)
+	if err := checkOptions(name, options); err != nil {
+		return "", err
 	}
 	return options[0], context.Cause(ctx)
 }

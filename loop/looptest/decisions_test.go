@@ -295,16 +295,22 @@ func TestExploreEndlessQuestions(t *testing.T) {
 	}
 }
 
-// TestChooseOptions: options that a report cannot name are an error.
+// TestChooseOptions: options that a report cannot name are an error, in explorations and in the cases of Check.
 func TestChooseOptions(t *testing.T) {
 	for _, options := range [][]string{nil, {"a", ""}, {"a", "b", "b"}} {
 		var got error
-		looptest.Explored(t, looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+		loop := looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 			_, got = in.Choose(ctx, "save", options...)
 			return nil, got
-		}), &looptest.ExploreOptions{Faults: -1})
-		if got == nil || !strings.Contains(got.Error(), `looptest: Input.Choose "save"`) {
-			t.Errorf("%q: got %v, want an error of Input.Choose", options, got)
+		})
+		for suite, run := range map[string]func(){
+			"Explored":   func() { looptest.Explored(t, loop, &looptest.ExploreOptions{Faults: -1}) },
+			"Violations": func() { looptest.Violations(t, loop) },
+		} {
+			got = nil
+			if run(); got == nil || !strings.Contains(got.Error(), `looptest: Input.Choose "save"`) {
+				t.Errorf("%s, %q: got %v, want an error of Input.Choose", suite, options, got)
+			}
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (s *exploredServer) check() {
 	}
 	r.checkEntered()
 	talk := s.server.Conversation()
-	if longest, again := longestOf(talk); again {
+	if longest, again := longestOf(talk, func(x wire.Exchange) []llm.Message { return x.Request.Messages }); again {
 		r.checkRepeated(longest, talk[len(talk)-1].Response)
 	}
 	r.checkAnswer(talk)
@@ -144,41 +144,6 @@ func (r *exploredRun) prompt() string {
 func hasText(req *llm.Request, text string) bool {
 	return slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return strings.Contains(m.Text(), text) }) ||
 		slices.ContainsFunc(req.System, func(p llm.SystemPart) bool { return strings.Contains(p.Text, text) })
-}
-
-// longestOf returns the messages of the longest request of a conversation. again is true if the loop began again from an earlier point.
-func longestOf(talk []wire.Exchange) (longest []llm.Message, again bool) {
-	for i, x := range talk {
-		again = again || i > 0 && len(x.Request.Messages) <= len(talk[i-1].Request.Messages)
-		if len(x.Request.Messages) > len(longest) {
-			longest = x.Request.Messages
-		}
-	}
-	return longest, again
-}
-
-// checkRepeated checks a loop that began again from an earlier point of a conversation: no tool ran more often than the longest request, or the
-// last one, and the response after it have calls of it. The calls of other responses were discarded.
-func (r *exploredRun) checkRepeated(messages []llm.Message, last *llm.Response) {
-	if last != nil {
-		messages = append(slices.Clip(messages), last.Message())
-	}
-	ran, calls := map[entry]int{}, map[entry]int{}
-	for _, e := range r.entered {
-		ran[keyOf(e.name, e.args)]++
-	}
-	for _, m := range messages {
-		for _, c := range m.Calls() {
-			calls[keyOf(c.Name, c.Arguments)]++
-		}
-	}
-	for _, m := range messages {
-		for _, c := range m.Calls() {
-			if k := keyOf(c.Name, c.Arguments); ran[k] > calls[k] && !r.repaired(c.Name) {
-				r.report("INV-08", "the tool %s ran %d times with %s, and the conversation has %d of these calls: others were discarded after their tools had run", c.Name, ran[k], c.Arguments, calls[k])
-			}
-		}
-	}
 }
 
 func isRefusal(p llm.Part) bool {

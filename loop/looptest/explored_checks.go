@@ -40,7 +40,7 @@ func (r *exploredRun) check() {
 		}
 	}
 	r.checkEntered()
-	if longest, again := r.longestRequest(); again {
+	if longest, again := longestOf(r.requests, func(s sent) []llm.Message { return s.messages }); again {
 		r.checkRepeated(longest, r.responses[len(r.responses)-1])
 	}
 	switch last := len(r.responses) - 1; {
@@ -62,15 +62,40 @@ func (r *exploredRun) check() {
 	r.checkResult()
 }
 
-// longestRequest returns the messages of the longest request. again is true if the loop began again from an earlier point.
-func (r *exploredRun) longestRequest() (longest []llm.Message, again bool) {
-	for i, s := range r.requests {
-		again = again || i > 0 && len(s.messages) <= len(r.requests[i-1].messages)
-		if len(s.messages) > len(longest) {
-			longest = s.messages
+// longestOf returns the messages of the longest request. again is true if the loop began again from an earlier point.
+func longestOf[T any](requests []T, messages func(T) []llm.Message) (longest []llm.Message, again bool) {
+	for i, q := range requests {
+		list := messages(q)
+		again = again || i > 0 && len(list) <= len(messages(requests[i-1]))
+		if len(list) > len(longest) {
+			longest = list
 		}
 	}
 	return longest, again
+}
+
+// checkRepeated checks a loop that began again from an earlier point of a conversation: no tool ran more often than the
+// messages of the longest request and the last response have calls of it. The calls of other responses were discarded.
+func (r *exploredRun) checkRepeated(messages []llm.Message, last *llm.Response) {
+	if last != nil {
+		messages = append(slices.Clip(messages), last.Message())
+	}
+	ran, calls := map[entry]int{}, map[entry]int{}
+	for _, e := range r.entered {
+		ran[keyOf(e.name, e.args)]++
+	}
+	for _, m := range messages {
+		for _, c := range m.Calls() {
+			calls[keyOf(c.Name, c.Arguments)]++
+		}
+	}
+	for _, m := range messages {
+		for _, c := range m.Calls() {
+			if k := keyOf(c.Name, c.Arguments); ran[k] > calls[k] && !r.repaired(c.Name) {
+				r.report("INV-08", "the tool %s ran %d times with %s, and the conversation has %d of these calls: others were discarded after their tools had run", c.Name, ran[k], c.Arguments, calls[k])
+			}
+		}
+	}
 }
 
 // hasInput reports whether a list has the messages of an input, one after the other.
@@ -203,15 +228,15 @@ func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string)
 	run := runs[0]
 	switch {
 	case run.returned && res.IsError:
-		return "INV-23", fmt.Sprintf("the error %q; the tool returned %q", res.Text(), run.text)
+		return "INV-23", fmt.Sprintf("the error %q; the tool returned %q", text, run.text)
 	case run.returned:
-		return "INV-01", fmt.Sprintf("%q; the tool returned %q", res.Text(), run.text)
+		return "INV-01", fmt.Sprintf("%q; the tool returned %q", text, run.text)
 	case run.failed:
-		return "INV-23", fmt.Sprintf("%q, and no error; the tool failed", res.Text())
+		return "INV-23", fmt.Sprintf("%q, and no error; the tool failed", text)
 	case res.IsError || unmarked:
-		return "INV-23", fmt.Sprintf("%q; nothing but the loop ended its tool", res.Text())
+		return "INV-23", fmt.Sprintf("%q; nothing but the loop ended its tool", text)
 	}
-	return "INV-23", fmt.Sprintf("%q, and no error; the tool did not return", res.Text())
+	return "INV-23", fmt.Sprintf("%q, and no error; the tool did not return", text)
 }
 
 // wrongWithoutRun is wrong for a call that did not run.

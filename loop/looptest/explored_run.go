@@ -365,7 +365,7 @@ func (r *exploredRun) stream(ctx context.Context, req *llm.Request) iter.Seq2[ll
 				}
 				return
 			}
-			if events++; !isEnd {
+			if events++; !isEnd && r.c.MayFault() {
 				r.interrupt("after event", fmt.Sprintf("%d of request %d", events, n+1), ends)
 			}
 		}
@@ -498,8 +498,10 @@ func (r *exploredRun) digest() uint64 {
 	for _, s := range r.text {
 		b = append(append(b, s...), '\n')
 	}
-	for _, s := range slices.Concat(r.requests, r.steps) {
-		b = append(append(append(b, s.json...), s.settings...), "--\n"...)
+	for _, list := range [][]sent{r.requests, r.steps} {
+		for _, s := range list {
+			b = append(append(append(b, s.json...), s.settings...), "--\n"...)
+		}
 	}
 	if r.http != nil {
 		for _, body := range r.http.server.Bodies() {
