@@ -283,8 +283,8 @@ func effectOf(plain *llm.Response, a *answer) effect {
 	switch r := a.response; {
 	case r == nil:
 		return failsCall
-	case plain == nil:
-		return noEffect
+	case plain == nil: // an error of the script, after which the script goes another way
+		return endsEarly
 	case r.FinishReason != plain.FinishReason && r.FinishReason != llm.FinishStop && r.FinishReason != llm.FinishToolCalls,
 		len(r.Calls()) == 0 && len(plain.Calls()) > 0:
 		return endsEarly

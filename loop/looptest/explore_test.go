@@ -25,7 +25,7 @@ import (
 func kernel(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 	var tools []loop.Tool
 	for _, t := range in.Tools {
-		tools = append(tools, loop.Tool{Name: t.Name, Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
+		tools = append(tools, loop.Tool{Name: t.Name, Parameters: t.Parameters, Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
 			text, err := t.Run(ctx, c.Arguments)
 			return loop.TextOutput(text), err
 		}})

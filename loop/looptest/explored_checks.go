@@ -11,6 +11,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/arguments"
 	"github.com/looptape/looptape/trace/check"
 )
 
@@ -242,7 +243,7 @@ func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string)
 // wrongWithoutRun is wrong for a call that did not run.
 func (r *exploredRun) wrongWithoutRun(e entry, res llm.ToolResult) (id, why string) {
 	switch {
-	case res.IsError && r.mayRun(e) && r.undisturbed(nil):
+	case res.IsError && r.mayRun(e) && r.callsOf(e) > 0 && r.undisturbed(nil):
 		return "INV-23", fmt.Sprintf("the error %q; the tool did not run", res.Text())
 	case !res.IsError && r.mayRun(e) && (r.http == nil || r.modelFault == "" && r.callsOf(e) > 0):
 		return "INV-01", fmt.Sprintf("%q; the tool did not run", res.Text())
@@ -310,13 +311,29 @@ func (r *exploredRun) inHistory(c llm.ToolCall) bool {
 
 // mayRun reports whether a tool can run a call, no response with it was cut, and nothing ended the run.
 func (r *exploredRun) mayRun(e entry) bool {
-	known := slices.ContainsFunc(r.script.Tools, func(t fake.Tool) bool { return t.Name == e.name })
-	if !known || !jsonio.IsObject(e.args) || r.canceled || r.mayTimeOut || r.hangs || r.chosen {
+	if !r.accepts(e) || r.canceled || r.mayTimeOut || r.hangs || r.chosen {
 		return false
 	}
 	return !slices.ContainsFunc(r.responses, func(resp *llm.Response) bool {
 		return resp != nil && !isComplete(resp) && slices.ContainsFunc(resp.Calls(), func(c llm.ToolCall) bool { return c.Name == e.name && c.Arguments == e.args })
 	})
+}
+
+// accepts reports whether there is a tool for a call that accepts its arguments as they are.
+func (r *exploredRun) accepts(e entry) bool {
+	i := slices.IndexFunc(r.script.Tools, func(t fake.Tool) bool { return t.Name == e.name })
+	if i < 0 || arguments.CheckObject(e.args) != nil {
+		return false
+	}
+	if r.script.Tools[i].Parameters == nil {
+		return true
+	}
+	schema, err := arguments.ParseSchema(r.script.Tools[i].Parameters)
+	if err != nil {
+		return true
+	}
+	_, changed, err := schema.Prepare(e.args)
+	return err == nil && !changed
 }
 
 // isComplete reports whether a response has a usual end.
@@ -388,11 +405,11 @@ func (r *exploredRun) checkEntered() {
 	}
 }
 
-// repaired reports whether a call of this tool had arguments that are not JSON, and that a loop may repair.
+// repaired reports whether a call of this tool had arguments that a loop may repair or complete.
 func (r *exploredRun) repaired(name string) bool {
 	for _, resp := range r.responses {
 		if resp != nil && slices.ContainsFunc(resp.Calls(), func(c llm.ToolCall) bool {
-			return c.Name == name && !json.Valid([]byte(c.Arguments))
+			return c.Name == name && !r.accepts(entry{c.Name, c.Arguments})
 		}) {
 			return true
 		}
