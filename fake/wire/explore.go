@@ -77,14 +77,20 @@ func (w *World) Begin() *Server {
 	m := w.model
 	cfg.Model = &fake.Model{Responses: m.Responses, Sessions: m.Sessions, Default: m.Default, IsolateConversations: true, DiscardRequests: true}
 	s := New(cfg)
-	s.explored = &exploredRun{world: w, last: map[reply.Place]*option{}, names: names{awaited: map[string]*awaited{}, pending: map[*fake.Pending]*awaited{}, texts: map[string]string{}}}
+	s.explored = &exploredRun{world: w, sent: map[reply.Place][]sentOption{}, names: names{awaited: map[string]*awaited{}, pending: map[*fake.Pending]*awaited{}, texts: map[string]string{}}}
 	s.explored.free, s.explored.end = context.WithCancel(context.Background())
 	s.strict.EditScript = func(p *reply.Response) {
-		o := s.explored.lastAt(p)
+		list := s.explored.sentAt(p)
+		o := list[len(list)-1]
 		p.Script = *o.response
 		quirk.EditScript(p, o.forms)
 	}
-	s.strict.Render = func(p *reply.Response) *reply.Reply { return s.explored.lastAt(p).render(p) }
+	s.strict.Render = func(p *reply.Response) (list []*reply.Reply) {
+		for _, o := range s.explored.sentAt(p) {
+			list = append(list, o.render(p))
+		}
+		return list
+	}
 	return s
 }
 

@@ -34,8 +34,8 @@ type exploredRun struct {
 	open      int        // the number of requests that wait
 	parallel  bool       // a request came while another one waited
 	delivered []delivery
-	last      map[reply.Place]*option // the last one of each response, with attempt 0
-	effect    effect                  // the strongest one of the run
+	sent      map[reply.Place][]sentOption // with attempt 0
+	effect    effect                       // the strongest one of the run
 }
 
 // delivery is a response that was sent.
@@ -45,16 +45,41 @@ type delivery struct {
 	response *llm.Response // nil if it is incomplete
 }
 
-// lastAt returns the option with which a response was sent last, or the response itself.
-func (r *exploredRun) lastAt(p *reply.Response) *option {
+// sentOption is an option with which a response was sent.
+type sentOption struct {
+	*option
+	conversation string
+	complete     bool
+}
+
+// sentAt returns the options with which a response was sent, in this conversation if the key has one: the last one is
+// that of the last attempt. If there is none, it returns the response itself.
+func (r *exploredRun) sentAt(p *reply.Response) (list []*option) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := p.Key.Place
 	at.Attempt = 0
-	if o := r.last[at]; o != nil {
-		return o
+	for _, own := range []bool{true, false} {
+		for _, o := range r.sent[at] {
+			if !own || p.Key.Conversation == "" || o.conversation == p.Key.Conversation {
+				list = append(list, o.option)
+			}
+		}
+		if list != nil {
+			return list
+		}
 	}
-	return &option{response: &p.Script}
+	return []*option{{response: &p.Script}}
+}
+
+// addSent adds an option. It replaces the one of an attempt that was incomplete.
+func (r *exploredRun) addSent(at reply.Place, o sentOption) {
+	at.Attempt = 0
+	list := r.sent[at]
+	if n := len(list); n > 0 && !list[n-1].complete && list[n-1].conversation == o.conversation {
+		list = list[:n-1]
+	}
+	r.sent[at] = append(list, o)
 }
 
 // parsed is what a server finds out about a request from its content alone.
@@ -127,9 +152,11 @@ func (r *exploredRun) signature() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []string
-	for at, o := range r.last {
-		if o.name != "" {
-			list = append(list, fmt.Sprintf("%s %d %s", at.Session, at.Response, o.name))
+	for at, sent := range r.sent {
+		for _, o := range sent {
+			if o.name != "" || len(sent) > 1 {
+				list = append(list, fmt.Sprintf("%s %d %s %s", at.Session, at.Response, o.conversation, o.name))
+			}
 		}
 	}
 	slices.Sort(list)
@@ -204,9 +231,7 @@ func (r *exploredRun) deliver(x *awaited, o *option, a *answer) (name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.names.set() // the run may be over
-	at := x.place
-	at.Attempt = 0
-	r.last[at] = o
+	r.addSent(x.place, sentOption{o, x.conversation, a.response != nil})
 	r.effect = max(r.effect, o.effect)
 	x.response = a.response
 	r.delivered = append(r.delivered, delivery{x.name, o.name, o.effect, a.response})

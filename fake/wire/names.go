@@ -27,19 +27,20 @@ type names struct {
 
 // awaited is a request that waits for its response.
 type awaited struct {
-	session  string
-	text     string // of the first message
-	body     []byte
-	request  *llm.Request
-	response *llm.Response // nil if it is incomplete, or has not come
-	place    reply.Place
-	attempt  int // in the name: of concurrent requests with the same messages, the first one by content has the first
-	name     string
+	session      string
+	text         string // of the first message
+	body         []byte
+	request      *llm.Request
+	response     *llm.Response // nil if it is incomplete, or has not come
+	place        reply.Place
+	conversation string // of its key
+	attempt      int    // in the name: of concurrent requests with the same messages, the first one by content has the first
+	name         string
 }
 
 // add adds a request. key is its name until it gets one.
 func (n *names) add(p *reply.Response, body []byte) (x *awaited, key string) {
-	x = &awaited{session: sessionName(p), text: firstText(p.Request.Messages), body: body, request: p.Request, place: p.Key.Place, attempt: p.Key.Attempt}
+	x = &awaited{session: sessionName(p), text: firstText(p.Request.Messages), body: body, request: p.Request, place: p.Key.Place, conversation: p.Key.Conversation, attempt: p.Key.Attempt}
 	key = "request " + strconv.Itoa(len(n.awaited)+1)
 	n.awaited[key], n.unnamed = x, append(n.unnamed, x)
 	return x, key

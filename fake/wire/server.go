@@ -98,9 +98,9 @@ func New(cfg Config) *Server {
 		s.quirks = append(s.quirks, quirk.Find(quirk.Info(q)))
 		s.report.Shown[q.String()] = 0
 	}
-	s.strict.Render = func(p *reply.Response) *reply.Reply {
+	s.strict.Render = func(p *reply.Response) []*reply.Reply {
 		r, _ := quirk.Render(p, s.quirks)
-		return r
+		return []*reply.Reply{r}
 	}
 	if len(s.quirks) > 0 {
 		s.strict.EditScript = func(p *reply.Response) { quirk.EditScript(p, s.quirks) }

@@ -271,10 +271,20 @@ func TestExploreScripts(t *testing.T) {
 		"arguments that are not an object": script(a, call("c1", "[1]"), call("c2", "12")),
 		"a cut call":                       script(a, cut),
 		"a tool that never answers":        script(fake.Tool{Name: "a", Behavior: fake.Behavior{Stall: true}}, call("c1", `{"n":1}`)),
+		"a model that never answers":       script(a, call("c1", `{"n":1}`), fake.Response{Stall: true}),
 		"a text with quotes":               script(fake.Tool{Name: "a", Behavior: fake.Behavior{Text: `"rain" <b>`}}, call("c1", `{"n":1}`)),
 	}
-	timeout, quoting, finish := newSmall(), newSmall(), newSmall()
+	timeout, impatient, quoting, finish := newSmall(), newSmall(), newSmall(), newSmall()
 	otherLoops["a timeout of tools"](timeout)
+	impatient.call = func(c *smallRun) (*llm.Response, error) {
+		limited := *c
+		ctx, cancel := context.WithTimeout(c.ctx, time.Minute)
+		defer cancel()
+		limited.ctx = ctx
+		resp, err := newSmall().call(&limited)
+		c.usage = limited.usage
+		return resp, err
+	}
 	quoting.tool = func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
 		r := tool(ctx, c, call)
 		object, _ := json.Marshal(map[string]string{"result": r.Text()})
@@ -296,7 +306,7 @@ func TestExploreScripts(t *testing.T) {
 		c.usage = c.usage.Add(acc.Response().Usage)
 		return acc.Response(), nil
 	}
-	for name, loop := range map[string]looptest.Loop{"small": newSmall(), "of this module": looptest.LoopFunc(kernel), "a timeout of tools": timeout, "results in JSON": quoting, "stops at the finish": finish} {
+	for name, loop := range map[string]looptest.Loop{"small": newSmall(), "of this module": looptest.LoopFunc(kernel), "a timeout of tools": timeout, "a timeout of models": impatient, "results in JSON": quoting, "stops at the finish": finish} {
 		for kind, s := range scripts {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				r := looptest.Explored(t, loop, scriptOptions(kind, s))

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -296,6 +297,35 @@ func TestExploreHTTPConversation(t *testing.T) {
 		answer, err = right(ctx, client, url, in)
 		return answer, errors.Join(err, <-ended)
 	}, orders)
+	// Each of several concurrent conversations has its own response from the same place of the script, or none.
+	for client, choice := range map[string]explore.Choice{
+		"anthropic": {At: `model call 1 of "go a"`, Option: "shows QA-12"},
+		"responses": {At: `model call 1 of "go a"`, Option: "shows QR-02:summary"},
+		"chat":      {At: `model call 2 of "go a"`, Option: "is empty"},
+	} {
+		one := httpLoop(client, llm.Streaming, "")
+		looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			var answers [2]string
+			var errs [2]error
+			var running sync.WaitGroup
+			for i, text := range []string{"go a", "go b"} {
+				running.Go(func() {
+					answers[i], errs[i] = one(ctx, client, url, &looptest.Input{Tools: in.Tools, Messages: []llm.Message{llm.User(text)}})
+				})
+			}
+			running.Wait()
+			return answers[0], errors.Join(errs[:]...)
+		}, &looptest.ExploreOptions{Script: oneStep(), Choices: []explore.Choice{choice}})
+	}
+}
+
+// oneStep is a script with one call.
+func oneStep() *fake.Script {
+	return &fake.Script{
+		Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "a", Arguments: `{"n":1}`}}}, {Text: "done"}}}},
+		Tools:  []fake.Tool{{Name: "a"}},
+		Input:  []llm.Message{llm.User("go")},
+	}
 }
 
 // TestExploreHTTPUnstable: a loop whose requests differ from run to run in their settings, system prompt or tools is not deterministic.

@@ -350,8 +350,8 @@ func (r *exploredRun) stream(ctx context.Context, req *llm.Request) iter.Seq2[ll
 			if err != nil {
 				r.mu.Lock()
 				r.usage = r.usage.Add(acc.Response().Usage)
-				if r.modelFault == "" && ctx.Err() == nil {
-					r.modelFault = "has an error in the script"
+				if r.modelFault == "" && (ctx.Err() == nil || r.stalls && r.ctx.Err() == nil) {
+					r.modelFault = "has an error in the script" // or never answers there
 				}
 				r.mu.Unlock()
 				yield(nil, err)

@@ -251,32 +251,37 @@ func (p *scripted) thoughts() []thought {
 	}
 	p.message = []thought{}
 	for at := range p.places(p.session) {
-		after := ""
-		for _, part := range p.answered(at) {
-			kind := blockKind(part)
-			if r, ok := part.(llm.Reasoning); ok {
-				o := value(r.Opaque).object()
-				p.message = append(p.message, thought{r.Text, o.text("signature"), o.text("data"), after})
-			}
-			after = kind
+		for _, r := range p.answered(at) {
+			m, _ := r.Message() // it has no parts if the response fails
+			p.message = appendThoughts(p.message, m.Parts)
 		}
 	}
 	return p.message
 }
 
-// answered returns the parts of a response as a client decodes them; none if it fails. It
+// appendThoughts appends the thoughts of a response.
+func appendThoughts(list []thought, parts []llm.Part) []thought {
+	after := ""
+	for _, part := range parts {
+		if r, ok := part.(llm.Reasoning); ok {
+			o := value(r.Opaque).object()
+			list = append(list, thought{r.Text, o.text("signature"), o.text("data"), after})
+		}
+		after = blockKind(part)
+	}
+	return list
+}
+
+// answered returns a response in each form in which it was sent. It
 // uses the second attempt, because quirks of first attempts only let them fail.
-func (p *scripted) answered(at reply.Place) []llm.Part {
+func (p *scripted) answered(at reply.Place) []*reply.Reply {
 	t, _ := p.mergedMessage(at)
 	at.Attempt = max(at.Attempt, 2)
 	asked := &llm.Request{} // whatever the messages are
 	if p.Decoded != nil {
 		asked.Model, asked.ResponseMode = p.Decoded.Model, p.Decoded.ResponseMode
 	}
-	a := &reply.Response{Endpoint: p.Endpoint, Key: reply.Key{Place: at}, Request: asked, Script: t}
-	r := p.Config.Render(a)
-	m, _ := r.Message()
-	return m.Parts
+	return p.Config.Render(&reply.Response{Endpoint: p.Endpoint, Key: reply.Key{Place: at}, Request: asked, Script: t})
 }
 
 func blockKind(part llm.Part) string {

@@ -21,9 +21,9 @@ type Config struct {
 	Script *fake.Model
 	Key    string   // the only valid credential; empty means that any is valid
 	Models []string // the models; empty means that any is known
-	// Render renders a response with its quirks, EditScript applies those that change
-	// the script. Both are nil if there are no quirks.
-	Render     func(*reply.Response) *reply.Reply
+	// Render renders a response with its quirks, in each form in which it was sent. EditScript applies
+	// those that change the script. EditScript is nil if there are no quirks.
+	Render     func(*reply.Response) []*reply.Reply
 	EditScript func(*reply.Response)
 }
 
