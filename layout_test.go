@@ -307,7 +307,7 @@ var table = []packageRule{
 	{
 		name: "loop/looptest", does: "contract suite for any loop in Go",
 		not:      "options of one loop",
-		packages: []string{"internal/bubble", "internal/jsonio", "internal/jsonval", "llm", "loop/explore", "trace", "trace/check", "fake", "fake/wire", "providers/..."},
+		packages: []string{"internal/bubble", "internal/jsonio", "internal/jsonval", "llm", "loop/explore", "loop/internal/arguments", "trace", "trace/check", "fake", "fake/wire", "providers/..."},
 		modules:  []string{goCmp},
 		large:    "The suite and the explorations share the loop, its input and tools, and the checks of messages.",
 	},
