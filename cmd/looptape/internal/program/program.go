@@ -79,7 +79,7 @@ type Explorer struct {
 	err     error           // why programs cannot be run
 }
 
-// New returns an Explorer, after a first run without a fault. It returns an error if the program cannot be run, or makes
+// New returns an Explorer, after first runs without a fault. It returns an error if the program cannot be run, or makes
 // no request. All runs end when ctx ends.
 func New(ctx context.Context, cfg Config) (*Explorer, error) {
 	e := &Explorer{Config: cfg, ctx: ctx, world: wire.NewWorld(cfg.Wire), learned: map[string]int{}, ends: map[string]bool{}}
@@ -87,6 +87,9 @@ func New(ctx context.Context, cfg Config) (*Explorer, error) {
 	p := e.Program()
 	defer p.Close()
 	o, _ := explore.Replay(p, nil)
+	if e.Keep && e.parallel.Load() && e.Err() == nil { // a run as fast as the others
+		o, _ = explore.Replay(p, nil)
+	}
 	e.probing.Store(false)
 	switch err := e.Err(); {
 	case err != nil:
@@ -110,6 +113,9 @@ func (e *Explorer) Err() error {
 	}
 	return e.err
 }
+
+// Parallel reports whether the program has had several open requests, so that Settle matters.
+func (e *Explorer) Parallel() bool { return e.parallel.Load() }
 
 func (e *Explorer) fail(err error) {
 	e.mu.Lock()
@@ -153,6 +159,7 @@ type process struct {
 	current atomic.Pointer[run]
 	kept    *child.Process // with Keep
 	n       int            // runs
+	cold    atomic.Bool    // kept, and in its first run
 
 	stalling atomic.Int64 // responses that stall
 
@@ -272,6 +279,7 @@ func (p *process) execute(ctx context.Context) (end ending) {
 
 // request asks the program that is kept for a run, and returns its status.
 func (p *process) request(ctx context.Context) (status int, err error) {
+	p.cold.Store(p.kept == nil)
 	if p.kept == nil {
 		const maxLine = 1 << 20
 		p.kept, err = (&child.Program{Args: p.Args, Env: p.Env(p.url), MaxOutput: maxLine}).Start(nil)

@@ -220,6 +220,10 @@ func (a *agent) conversation(model, prompt string) error {
 }
 
 func (a *agent) ask(model string, messages []message) (*message, error) {
+	if a.has("slow") && a.runs == 1 && len(messages) == 3 && strings.Contains(messages[0].Content, `"a"`) {
+		const late = 200 * time.Millisecond
+		_ = loop.SystemClock{}.Sleep(context.Background(), late)
+	}
 	body, err := json.Marshal(map[string]any{"model": model, "messages": messages})
 	if err != nil {
 		return nil, err
@@ -454,6 +458,18 @@ func TestParallel(t *testing.T) {
 	r := explored(t, config(s, "keep sub"), explore.Bounds{})
 	if got := failures(r); len(got) > 0 || !r.Complete || r.Orders != 2 {
 		t.Errorf("%q: %s; want the 2 orders of the sub-agents", got, r.Summary())
+	}
+}
+
+// TestFirstRun: a program that is slow in its first run, as when it loads its code, has the same runs as later.
+func TestFirstRun(t *testing.T) {
+	s := script("agent", 1)
+	s.Models[0].Responses[0].Calls[0].Arguments, s.Models[0].Responses[0].Calls[1].Arguments = `{"n":"a"}`, `{"n":"b"}`
+	s.Models = append(s.Models, fake.ModelScript{Name: "sub", Responses: []fake.Response{{Calls: []fake.Call{{ID: "s1", Name: "weather", Arguments: "{}"}}}, {Text: "rain"}}})
+	cfg := config(s, "keep sub slow")
+	r := explored(t, cfg, explore.Bounds{})
+	if got := failures(r); len(got) > 0 || !r.Complete || r.Orders != 6 {
+		t.Errorf("%q: %s; want the 6 orders of the sub-agents", got, r.Summary())
 	}
 }
 

@@ -222,7 +222,7 @@ func (r *run) wait(ended <-chan struct{}) (over bool) {
 		}
 		pending := r.world.Pending()
 		n, first := len(pending), requests(pending)
-		if n > before && before > 0 {
+		if n > before && before > 0 && !r.cold.Load() {
 			r.observe(r.clock.Now().Sub(last))
 		}
 		before, last = n, r.clock.Now()
@@ -243,14 +243,14 @@ func (r *run) wait(ended <-chan struct{}) (over bool) {
 }
 
 // settle returns how long to wait for another request: several times as long as one has taken, and much longer if something is
-// missing that came before.
+// missing that came before, and in the first run of a process, which may load its code.
 func (r *run) settle() time.Duration {
 	const factor, missing = 5, 25
 	r.Explorer.mu.Lock()
 	defer r.Explorer.mu.Unlock()
 	d := max(r.Settle, factor*r.gap)
 	switch requests, known := r.learned[r.key]; {
-	case requests > 0 || r.ends[r.key]:
+	case requests > 0 || r.ends[r.key], !known && r.cold.Load():
 		d = max(d, min(d*missing, r.Timeout/factor))
 	case known: // the program needs time only to take the response
 		d = min(d, factor*r.Settle)

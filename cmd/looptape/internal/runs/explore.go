@@ -211,7 +211,7 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	}
 	ctx := context.Background()
 	var start func() explore.Program
-	failed := func() error { return nil }
+	failed, parallel := func() error { return nil }, func() bool { return false }
 	if len(x.program.args) > 0 {
 		var stop func()
 		ctx, stop = x.w.Interrupted(x.c.Context())
@@ -219,7 +219,7 @@ func (x *explorer) file(name string) (bad, cut bool) {
 		x.bounds.Repeat = x.program.repeat
 		var e *program.Explorer
 		if e, err = x.startProgram(ctx, f.Script); err == nil {
-			start, failed = e.Program, e.Err
+			start, failed, parallel = e.Program, e.Err, e.Parallel
 		}
 	} else {
 		start, err = scenario.Program(f.Script, x.adjust)
@@ -248,6 +248,11 @@ func (x *explorer) file(name string) (bad, cut bool) {
 		return fail(err)
 	}
 	out.take(r, x.program.command(name))
+	if parallel() {
+		for i := range out.Unstable {
+			out.Unstable[i] += fmt.Sprintf("\nIf the program's concurrent requests come slowly, set --settle higher than %s.", x.program.settle)
+		}
+	}
 	if x.folder != "" {
 		for i, failure := range r.Failures {
 			if out.Failures[i].Files, err = x.write(ctx, name, f.Script, failure); err != nil {
