@@ -291,7 +291,7 @@ func effectOf(plain *llm.Response, a *answer) effect {
 		return failsCall
 	case plain == nil: // an error of the script, after which the script goes another way
 		return endsEarly
-	case r.FinishReason != plain.FinishReason && r.FinishReason != llm.FinishStop && r.FinishReason != llm.FinishToolCalls,
+	case r.FinishReason != llm.FinishStop && r.FinishReason != llm.FinishToolCalls,
 		len(r.Calls()) == 0 && len(plain.Calls()) > 0:
 		return endsEarly
 	case !slices.EqualFunc(r.Calls(), plain.Calls(), func(a, b llm.ToolCall) bool {

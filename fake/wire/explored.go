@@ -442,7 +442,12 @@ func (s *Server) Violations(end RunEnd) (list []check.Violation) {
 	r := s.explored
 	report := s.Done()
 	r.mu.Lock()
-	delivered, worst := slices.Clone(r.delivered), r.effect
+	delivered, worst, unused := slices.Clone(r.delivered), r.effect, s.cfg.Model.UnusedResponses()
+	if worst == wrongCall { // the call of a sub-agent may be missing
+		unused = slices.DeleteFunc(unused, func(u fake.Recorded) bool {
+			return !slices.ContainsFunc(r.requests, func(x *awaited) bool { return x.place.Session == u.Session })
+		})
+	}
 	r.mu.Unlock()
 	mayEnd := end.Canceled || end.MayFail || worst >= endsEarly
 	if mayEnd || end.Failed != "" {
@@ -467,8 +472,8 @@ func (s *Server) Violations(end RunEnd) (list []check.Violation) {
 	case end.Failed != "":
 	case n > 0 && !end.Unknown && delivered[n-1].effect == failsCall && delivered[n-1].response == nil:
 		add("INV-11", "the run ends without an error, and model call %s failed (%s)", delivered[n-1].name, faultText(cmp.Or(delivered[n-1].fault, "has an error in the script")))
-	case !mayEnd && !s.cfg.AllowUnused && len(report.Unused) > 0 && len(list) == 0:
-		add("INV-11", "the run ends early: %s", strings.Join(report.Unused, " "))
+	case !mayEnd && !s.cfg.AllowUnused && len(unused) > 0 && len(list) == 0:
+		add("INV-11", "the run ends early: %s", strings.Join(s.describeUnused(unused), " "))
 	}
 	return list
 }

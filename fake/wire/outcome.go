@@ -14,10 +14,10 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/strict"
 )
 
-// unused describes in sentences the responses and attempts of the script that no request
+// describeUnused describes in sentences responses and attempts of the script that no request
 // selected.
-func (s *Server) unused() []string {
-	out, left := []string{}, s.cfg.Model.UnusedResponses()
+func (s *Server) describeUnused(left []fake.Recorded) []string {
+	out := []string{}
 	for len(left) > 0 {
 		n := 1
 		for n < len(left) && follows(left[n-1], left[n]) {

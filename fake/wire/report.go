@@ -114,7 +114,7 @@ func (s *Server) Report() Report {
 	r.count()
 	r.UnmatchedRequests = append([]UnmatchedRequest{}, r.UnmatchedRequests...)
 	r.Sessions = append([]string{}, s.watch.Sessions()...)
-	r.Unused, r.Failures, r.Notes = s.unused(), []string{}, []string{}
+	r.Unused, r.Failures, r.Notes = s.describeUnused(s.cfg.Model.UnusedResponses()), []string{}, []string{}
 	return r
 }
 

@@ -28,6 +28,12 @@ type Program struct {
 	Signals <-chan syscall.Signal
 }
 
+// The errors of programs.
+var (
+	ErrStart  = errors.New("the program cannot be started")
+	ErrOutput = errors.New("the program ended, but what it has started kept its output open")
+)
+
 // grace is the time to wait for pipes that child processes keep open.
 const grace = time.Second
 
@@ -43,7 +49,7 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(string(p.In)), out, stderr
 	c.Cancel = func() error { return Signal(c, syscall.SIGKILL) }
 	if err := c.Start(); err != nil {
-		return nil, fmt.Errorf("the program cannot be started: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrStart, err)
 	}
 	stop := p.sendSignals(c)
 	err := c.Wait()
@@ -55,7 +61,7 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	case cause != nil:
 		err = cause
 	case errors.Is(err, exec.ErrWaitDelay):
-		err = errors.New("the program ended, but what it has started kept its output open")
+		err = ErrOutput
 	default:
 		err = fmt.Errorf("the program ended with %w", err)
 	}

@@ -53,7 +53,7 @@ func (p *Program) Start(stderr io.Writer) (*Process, error) {
 	_, _ = childIn.Close(), childOut.Close() // the program has them now
 	if err != nil {
 		quit()
-		return nil, errors.Join(fmt.Errorf("the program cannot be started: %w", err), in.Close(), out.Close())
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrStart, err), in.Close(), out.Close())
 	}
 	go func() {
 		if err := t.cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) { // of child processes; see Kill

@@ -127,12 +127,18 @@ func (s *shrinker) lower() {
 // explain shrinks a failing run and finds its passing neighbor. It repeats the run repeat times. unstable is not empty if
 // the choices of the run do not give it again.
 func explain(program Program, f *found, repeat int, over func(explored bool) string) (out *Failure, unstable string) {
+	notRepeated := func(why string) *Failure {
+		return &Failure{Violation: f.violation, Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices, Choices: f.choices, Text: "not repeated: " + why + "\n"}
+	}
 	if why := over(true); why != "" {
-		return &Failure{Violation: f.violation, Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices, Choices: f.choices, Text: "not repeated: " + why + "\n"}, ""
+		return notRepeated(why), ""
 	}
 	s := &shrinker{program: program, over: over, invariant: f.violation.Invariant}
 	out = &Failure{Violation: f.violation, Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices, Repeated: repeat}
 	shown := s.repeat(f.choices, max(1, repeat))
+	if why := over(true); why != "" && shown < max(1, repeat) {
+		return notRepeated(why), ""
+	}
 	switch {
 	case shown == 0 && repeat > 1:
 		return nil, fmt.Sprintf("%s was violated with [%s], and %d runs with the same choices do not violate it: %s", f.violation.Invariant, labels(f.choices), repeat, f.violation.Message)

@@ -88,7 +88,7 @@ func overHTTP(s *small) func(context.Context, *http.Client, string, *looptest.In
 	return func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
 		model := httpClients["chat"](url)
 		model.HTTP = client
-		in.Model = named{model, false}
+		in.Model = named{model, "some-model", false}
 		out, err := s.Run(ctx, in)
 		if err != nil || len(out.Messages) == 0 {
 			return "", err
@@ -233,6 +233,14 @@ func TestExploreDecisionsFinds(t *testing.T) {
 			}
 			return results, nil
 		}), "INV-23", ": is denied"},
+		"a denied call has the result of another": {deniedFirst(func(calls []llm.ToolCall, results []llm.ToolResult) ([]llm.ToolResult, error) {
+			for i, r := range results {
+				if strings.Contains(r.Text(), "denied") {
+					results[i] = result(calls[i], results[(i+1)%len(results)].Text())
+				}
+			}
+			return results, nil
+		}), "INV-01", ": is denied"},
 		"a denied call fails the run": {deniedFirst(func(_ []llm.ToolCall, results []llm.ToolResult) ([]llm.ToolResult, error) {
 			return results, errors.New("denied")
 		}), "INV-23", ": is denied"},

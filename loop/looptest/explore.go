@@ -37,8 +37,8 @@ type ExploreOptions struct {
 // the end of the context by a deadline at each moment at which all goroutines wait, and after each event of a response,
 // included. The context has no Deadline. Explore fails t for each invariant that is violated, with the fewest choices that
 // violate it, and returns what was explored. Its failures do not include what [ExploreOptions.Exceptions] accept. The loop is
-// subject to the same conditions as in [Check], and it must be deterministic apart from the order of its goroutines: a run
-// that differs when it is repeated fails t.
+// subject to the same conditions as in [Check], and it must be deterministic apart from the order in which its goroutines run between two calls: a
+// run that differs when it is repeated fails t, such as that of a loop whose goroutines compete for a lock.
 //
 // A run that does not end in the limit of real time of [Check] ends the test. Explore also fails t if it does not make all
 // runs, unless ExploreOptions.Runs is set; then it logs this. It ends before the -timeout of go test, with the failures so far.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -169,6 +170,14 @@ func TestExploreWrongResults(t *testing.T) {
 				r.Messages = append(r.Messages, r.Messages[n])
 			}
 		}), "INV-11"},
+		"all messages are lost": {ending(func(_ context.Context, r *looptest.Result) { r.Messages = nil }), "INV-11"},
+		"there is no result": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			r, err := newSmall().Run(ctx, in)
+			if err == nil {
+				r = nil
+			}
+			return r, err
+		}), "INV-11"},
 		"the input is not sent": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 			in.Messages = []llm.Message{llm.User("hello")}
 			return newSmall().Run(ctx, in)
@@ -272,41 +281,73 @@ func TestExploreScripts(t *testing.T) {
 		"a cut call":                       script(a, cut),
 		"a tool that never answers":        script(fake.Tool{Name: "a", Behavior: fake.Behavior{Stall: true}}, call("c1", `{"n":1}`)),
 		"a model that never answers":       script(a, call("c1", `{"n":1}`), fake.Response{Stall: true}),
-		"a text with quotes":               script(fake.Tool{Name: "a", Behavior: fake.Behavior{Text: `"rain" <b>`}}, call("c1", `{"n":1}`)),
+		"a result is an argument": {
+			Tools: []fake.Tool{{Name: "cities", Behavior: fake.Behavior{Text: "Bern"}}, {Name: "weather", Behavior: fake.Behavior{Text: "rain"}}}, Input: []llm.Message{llm.User("go")},
+			Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "cities", Arguments: "{}"}}}, {Calls: []fake.Call{{ID: "c2", Name: "weather", Arguments: `{"city":"Bern"}`}}}, {Text: "done"}}}},
+		},
+		"a result has a usual word": {
+			Tools: []fake.Tool{{Name: "weather", Behavior: fake.Behavior{Text: "rain"}}, {Name: "deploy", Behavior: fake.Behavior{Text: "success"}}}, Input: []llm.Message{llm.User("go")},
+			Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: "{}"}, {ID: "c2", Name: "deploy", Arguments: "{}"}}}, {Text: "done"}}}},
+		},
+		"a text with space at its end": script(fake.Tool{Name: "a", Behavior: fake.Behavior{Text: "rain \n"}}, call("c1", `{"n":1}`)),
+		"a text with quotes":           script(fake.Tool{Name: "a", Behavior: fake.Behavior{Text: `"rain" <b>`}}, call("c1", `{"n":1}`)),
 	}
-	timeout, impatient, quoting, finish := newSmall(), newSmall(), newSmall(), newSmall()
-	otherLoops["a timeout of tools"](timeout)
-	impatient.call = func(c *smallRun) (*llm.Response, error) {
-		limited := *c
-		ctx, cancel := context.WithTimeout(c.ctx, time.Minute)
-		defer cancel()
-		limited.ctx = ctx
-		resp, err := newSmall().call(&limited)
-		c.usage = limited.usage
-		return resp, err
+	changing := func(change func(call llm.ToolCall, text string) string) looptest.Loop {
+		return withTool(func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+			r := tool(ctx, c, call)
+			r.Content = text(change(call, r.Text()))
+			return r
+		})
 	}
-	quoting.tool = func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
-		r := tool(ctx, c, call)
-		object, _ := json.Marshal(map[string]string{"result": r.Text()})
-		r.Content = text(string(object))
-		return r
-	}
-	finish.call = func(c *smallRun) (*llm.Response, error) {
-		var acc llm.Accumulator
-		for ev, err := range c.in.Model.Stream(c.ctx, &llm.Request{Messages: slices.Clone(c.history)}) {
-			if err != nil {
+	for name, loop := range map[string]looptest.Loop{
+		"small":              newSmall(),
+		"of this module":     looptest.LoopFunc(kernel),
+		"a timeout of tools": with(otherLoops["a timeout of tools"]),
+		"a timeout of models": with(func(s *small) {
+			s.call = func(c *smallRun) (*llm.Response, error) {
+				limited := *c
+				ctx, cancel := context.WithTimeout(c.ctx, time.Minute) //nolint:forbidigo // virtual: it is a bubble's
+				defer cancel()
+				limited.ctx = ctx
+				resp, err := newSmall().call(&limited)
+				c.usage = limited.usage
+				return resp, err
+			}
+		}),
+		"results in JSON": changing(func(call llm.ToolCall, text string) string {
+			object, _ := json.Marshal(map[string]string{"tool": call.Name, "input": call.Arguments, "output": text})
+			return string(object)
+		}),
+		"results with a status": changing(func(_ llm.ToolCall, text string) string { return "<result status=success>" + text + "</result>" }),
+		"trims results":         changing(func(_ llm.ToolCall, text string) string { return strings.TrimSpace(text) }),
+		"asks again": with(func(s *small) {
+			s.steps = func(c *smallRun) error {
+				n := len(c.history)
+				if err := steps(c); err != nil || len(c.history) > n && c.history[len(c.history)-1].Role == llm.RoleAssistant {
+					return err
+				}
+				c.history = append(c.history, llm.User("Please answer."))
+				return steps(c)
+			}
+		}),
+		"stops at the finish": with(func(s *small) {
+			s.call = func(c *smallRun) (*llm.Response, error) {
+				var acc llm.Accumulator
+				for ev, err := range c.in.Model.Stream(c.ctx, &llm.Request{Messages: slices.Clone(c.history)}) {
+					if err != nil {
+						c.usage = c.usage.Add(acc.Response().Usage)
+						return acc.Response(), err
+					}
+					acc.Add(ev)
+					if _, is := ev.(llm.Finish); is {
+						break
+					}
+				}
 				c.usage = c.usage.Add(acc.Response().Usage)
-				return acc.Response(), err
+				return acc.Response(), nil
 			}
-			acc.Add(ev)
-			if _, is := ev.(llm.Finish); is {
-				break
-			}
-		}
-		c.usage = c.usage.Add(acc.Response().Usage)
-		return acc.Response(), nil
-	}
-	for name, loop := range map[string]looptest.Loop{"small": newSmall(), "of this module": looptest.LoopFunc(kernel), "a timeout of tools": timeout, "a timeout of models": impatient, "results in JSON": quoting, "stops at the finish": finish} {
+		}),
+	} {
 		for kind, s := range scripts {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				r := looptest.Explored(t, loop, scriptOptions(kind, s))

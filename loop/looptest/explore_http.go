@@ -21,8 +21,8 @@ import (
 //
 // The choices of a response are those of [Explore], as far as the protocol of the loop shows them, the quirks of the
 // provider, and a pause within the response. A run is checked by its requests, as [HTTP] does, by the tools that ran, and by its
-// end: it may fail only if a model call fails or may be too slow, and must not end without an error after a response
-// that is incomplete. A request must have the text of the last message of the input.
+// end: it may fail only if a model call fails, may be too slow, or has another finish reason than a stop or calls, and must not end without an
+// error after a response that is an error or ends early. A request must have the text of the last message of the input.
 func ExploreHTTP(t *testing.T, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (answer string, err error), opts *ExploreOptions) *explore.Result {
 	t.Helper()
 	return Explore(t, HTTPLoop(run), opts)

@@ -319,6 +319,35 @@ func TestExploreHTTPConversation(t *testing.T) {
 	}
 }
 
+// TestExploreHTTPScripts: right loops pass with a response that is cut, and with a sub-agent that a quirk of its call prevents.
+func TestExploreHTTPScripts(t *testing.T) {
+	cut := &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "cut", FinishReason: llm.FinishLength}}}}, Input: []llm.Message{llm.User("go")}}
+	right := httpLoop("chat", llm.NonStreaming, "")
+	looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+		answer, err := right(ctx, client, url, in)
+		if answer == "cut" {
+			return "", errors.New("the answer is cut")
+		}
+		return answer, err
+	}, &looptest.ExploreOptions{Script: cut, Faults: -1})
+	sub := &fake.Script{
+		Models: []fake.ModelScript{
+			{Name: "main", Responses: []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "ask", Arguments: `{"n":1}`}}}, {Text: "done"}}},
+			{Name: "sub", Responses: []fake.Response{{Text: "rain"}}},
+		},
+		Input: []llm.Message{llm.User("go")},
+	}
+	looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+		in.Tools = append(in.Tools, looptest.Tool{Name: "ask", Run: func(ctx context.Context, args string) (string, error) {
+			model := httpClients["chat"](url)
+			model.HTTP = client
+			response, err := llm.Collect(named{model, "sub", false}.Stream(ctx, &llm.Request{Messages: []llm.Message{llm.User("sub " + args)}}))
+			return response.Text(), err
+		}})
+		return right(ctx, client, url, in)
+	}, &looptest.ExploreOptions{Script: sub})
+}
+
 // oneStep is a script with one call.
 func oneStep() *fake.Script {
 	return &fake.Script{

@@ -126,7 +126,7 @@ func (r *exploredRun) checkList(where string, list []llm.Message) {
 func (r *exploredRun) checkSentBack(where string, resp *llm.Response, added []llm.Message) {
 	calls := resp.Calls()
 	complete := isComplete(resp)
-	if len(calls) == 0 && len(added) == 1 && complete {
+	if len(calls) == 0 && len(added) == 1 && complete && (added[0].Role == llm.RoleAssistant || resp.Text() != "") {
 		r.report("INV-11", "%s follows a response without calls; its finish reason is %q", where, resp.FinishReason)
 	}
 	i := slices.IndexFunc(added, func(m llm.Message) bool { return m.Role == llm.RoleAssistant })
@@ -193,11 +193,16 @@ func (r *exploredRun) checkText(where string, res llm.ToolResult, list []llm.Mes
 // wrong returns the invariant that a result of a call violates, and why, or "" if it may be right: it is what one of the runs
 // of an equal call gave.
 func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string) {
-	e := entry{c.Name, c.Arguments}
-	if r.denied(e) || r.inHistory(c) {
+	e, text := entry{c.Name, c.Arguments}, res.Text()
+	if r.inHistory(c) {
 		return "", ""
 	}
-	text := res.Text()
+	if r.denied(e) {
+		if other := r.textOfAnother(&toolRun{entry: e}, text); other != "" && !res.IsError && len(r.runsOf(e)) == 0 && !r.inWrapper(other) {
+			return "INV-01", fmt.Sprintf("%q, with the result %q of another call; the call was not approved", text, other)
+		}
+		return "", ""
+	}
 	for _, run := range r.entered { // as usual
 		if run.entry == e && run.returned && !res.IsError && run.text == text {
 			return "", ""
@@ -208,8 +213,8 @@ func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string)
 		return r.wrongWithoutRun(e, res)
 	}
 	for _, run := range runs {
-		if run.returned && !res.IsError && contains(text, run.text) {
-			if other := r.textOfAnother(run, text); other != "" {
+		if run.returned && !res.IsError && contains(text, strings.TrimSpace(run.text)) {
+			if other := r.textOfAnother(run, text); other != "" && !r.inWrapper(other) {
 				return "INV-01", fmt.Sprintf("%q, with the result %q of another call", text, other)
 			}
 			return "", ""
@@ -272,15 +277,38 @@ func contains(result, text string) bool {
 	return false
 }
 
-// textOfAnother returns the text of another run that is in the result of a run and not in its text, or "".
+// textOfAnother returns the text of another run that is in the result of a run, and neither in its text nor in its call, or "".
 func (r *exploredRun) textOfAnother(run *toolRun, result string) string {
 	const short = 4 // a text that is shorter may be there by chance
 	for _, o := range r.entered {
-		if o.returned && len(o.text) >= short && !strings.Contains(run.text, o.text) && !strings.Contains(o.text, run.text) && strings.Contains(result, o.text) {
+		if o.returned && len(o.text) >= short && !strings.Contains(run.text, o.text) && (run.text == "" || !strings.Contains(o.text, run.text)) && strings.Contains(result, o.text) &&
+			!contains(run.args, o.text) && !strings.Contains(run.name, o.text) {
 			return o.text
 		}
 	}
 	return ""
+}
+
+// inWrapper reports whether a text that a tool returned is also in what the loop adds to each result: a result of this tool has it twice.
+func (r *exploredRun) inWrapper(text string) bool {
+	lists := [][]llm.Message{}
+	for _, req := range r.requests {
+		lists = append(lists, req.messages)
+	}
+	if r.http != nil {
+		for _, req := range r.http.server.Received() {
+			lists = append(lists, req.Messages)
+		}
+	}
+	if r.result != nil {
+		lists = append(lists, r.result.Messages)
+	}
+	return slices.ContainsFunc(slices.Concat(lists...), func(m llm.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+			res, is := p.(llm.ToolResult)
+			return is && strings.Count(res.Text(), text) > 1
+		})
+	})
 }
 
 // runsOf returns the runs of a call: those with the same text of arguments, or else with equal arguments.
@@ -335,6 +363,8 @@ func (r *exploredRun) accepts(e entry) bool {
 	_, changed, err := schema.Prepare(e.args)
 	return err == nil && !changed
 }
+
+func hasContent(resp *llm.Response) bool { return resp != nil && len(resp.Parts) > 0 }
 
 // isComplete reports whether a response has a usual end.
 func isComplete(resp *llm.Response) bool {
@@ -483,8 +513,11 @@ func (r *exploredRun) checkAnswerMessage(added []llm.Message) {
 	}
 }
 
-// checkResult checks that each call in the messages of the result has a result or is pending.
+// checkResult checks that the result has the messages of the run, and that each call in them has a result or is pending.
 func (r *exploredRun) checkResult() {
+	if r.err == nil && (r.result == nil || len(r.result.Messages) == 0) && slices.ContainsFunc(r.responses, hasContent) {
+		r.report("INV-11", "the run returned no messages and no error")
+	}
 	if r.result == nil {
 		return
 	}

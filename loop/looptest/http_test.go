@@ -54,7 +54,7 @@ func httpLoop(client string, mode llm.ResponseMode, fault string) func(context.C
 		}
 		model := httpClients[client](url)
 		model.HTTP = h
-		in.Model, in.ResponseMode, in.Step = named{model, fault == "asks on"}, mode, func([]llm.Message) {}
+		in.Model, in.ResponseMode, in.Step = named{model, "some-model", fault == "asks on"}, mode, func([]llm.Message) {}
 		out, err := (&other{fault: fault}).Run(ctx, in)
 		if err != nil || len(out.Messages) == 0 {
 			return "", err
@@ -66,11 +66,12 @@ func httpLoop(client string, mode llm.ResponseMode, fault string) func(context.C
 // named sets the model name of requests, and may send them after a cancellation.
 type named struct {
 	*protocol.Client
+	name   string
 	always bool
 }
 
 func (n named) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
-	req.Model = "some-model"
+	req.Model = n.name
 	if n.always {
 		ctx = context.WithoutCancel(ctx)
 	}

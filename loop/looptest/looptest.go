@@ -68,8 +68,8 @@ type Input struct {
 	// it approves each call. It is safe for concurrent use.
 	Approve func(ctx context.Context, call llm.ToolCall) (approved bool, err error)
 	// Choose returns one of the options: it is what a store, a lock or a middleware of the test does. It waits for this
-	// as for an answer. In [Check] it returns the first option. With another one, a run of [Explore] may fail and
-	// may leave calls unrun, and all else is checked. Options differ, and only the first one may be empty.
+	// as for an answer. In [Check] it returns the first option. With another one, a run of [Explore] may fail, have another
+	// answer, leave calls unrun, or give them results with errors, and all else is checked. Options differ, and only the first one may be empty.
 	// The names of calls that wait at the same time must differ. It is safe for concurrent use.
 	Choose func(ctx context.Context, name string, options ...string) (option string, err error)
 }

@@ -198,6 +198,7 @@ type ending struct {
 	failed   string // not as expected; empty if it ended as expected
 	timeout  bool
 	unending bool   // although it was canceled
+	left     bool   // a process that it has started kept its output open
 	stderr   string // the end of its standard error
 }
 
@@ -240,6 +241,9 @@ func (p *process) cancel(ended <-chan struct{}) {
 	}
 }
 
+// stderrText is what follows the text of an error of package child.
+const stderrText = "; its standard error: "
+
 // execute makes a run of the program.
 func (p *process) execute(ctx context.Context) (end ending) {
 	var err error
@@ -259,15 +263,17 @@ func (p *process) execute(ctx context.Context) (end ending) {
 		end.timeout = true
 	case exited:
 		end.failed = exit.Error()
-	case err != nil && !p.Keep:
+	case errors.Is(err, child.ErrStart):
 		p.fail(err)
+	case errors.Is(err, child.ErrOutput):
+		end.left = true
 	case err != nil:
-		end.failed = err.Error()
+		end.failed, _, _ = strings.Cut(err.Error(), stderrText)
 	case status != 0:
 		end.failed = fmt.Sprintf("exit status %d", status)
 	}
 	if err != nil {
-		_, end.stderr, _ = strings.Cut(err.Error(), "its standard error: ")
+		_, end.stderr, _ = strings.Cut(err.Error(), stderrText)
 	}
 	if s := p.Status; s == AnyStatus || s != "" && end.failed == "exit status "+s {
 		end.failed = ""
@@ -285,7 +291,6 @@ func (p *process) request(ctx context.Context) (status int, err error) {
 		p.kept, err = (&child.Program{Args: p.Args, Env: p.Env(p.url), MaxOutput: maxLine}).Start(nil)
 		if err != nil {
 			p.kept = nil
-			p.fail(err)
 			return 0, err
 		}
 	}

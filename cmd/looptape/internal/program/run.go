@@ -14,6 +14,7 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/internal/child"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/trace/check"
@@ -74,6 +75,9 @@ func (p *process) Run(c *explore.Choices) explore.Outcome {
 	r.drive(ended)
 	left := r.left()
 	r.finish()
+	if p.Err() != nil { // interrupted
+		return explore.Outcome{}
+	}
 	return explore.Outcome{Digest: r.digest(&end), Violations: r.violations(&end, left), Text: func() string { return r.describe(&end) }}
 }
 
@@ -347,6 +351,9 @@ func (r *run) violations(end *ending, left int) (list []check.Violation) {
 		list = append(list, check.Violation{Invariant: id, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}.WithHint())
 	}
 	report := r.server.Report()
+	if end.left {
+		add("INV-16", "%s", child.ErrOutput)
+	}
 	if r.canceled {
 		switch {
 		case end.unending:
@@ -391,6 +398,8 @@ func (r *run) describe(end *ending) string {
 		text = append(text, timeoutError(r.Timeout).Error())
 	case end.failed != "":
 		text = append(text, "the run fails: "+end.failed)
+	case end.left:
+		text = append(text, child.ErrOutput.Error())
 	default:
 		text = append(text, "the run ends")
 	}
@@ -421,7 +430,7 @@ func (r *run) digest(end *ending) uint64 {
 		shapes = append(shapes, shape(req.Messages, r.server.Sent()))
 	}
 	slices.Sort(shapes)
-	_, _ = fmt.Fprintln(h, shapes, end.failed, end.timeout)
+	_, _ = fmt.Fprintln(h, shapes, end.failed, end.timeout, end.left)
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 

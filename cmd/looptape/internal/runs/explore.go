@@ -228,7 +228,7 @@ func (x *explorer) file(name string) (bad, cut bool) {
 		return fail(err)
 	}
 	if len(x.choices) > 0 {
-		return x.replay(&out, start(), fail)
+		return x.replay(&out, start(), failed, fail)
 	}
 	var r *explore.Result
 	if x.random {
@@ -236,7 +236,12 @@ func (x *explorer) file(name string) (bad, cut bool) {
 		r = explore.Random(start, explore.RandomOptions{Seed: x.seed, Bounds: x.bounds, Depth: x.depth, Only: x.only})
 		out.Chance = r.Random.Chance()
 	} else {
-		r = explore.Exhaust(start, x.bounds)
+		r = explore.ExhaustUntil(start, x.bounds, func(bool) string {
+			if err := failed(); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
 		const limit = 2000
 		if len(x.program.args) == 0 && x.bounds.Preemptions == 0 && len(r.Failures) == 0 && r.Orders > 1 {
 			if all := explore.Exhaust(start, explore.Bounds{Preemptions: limit, Runs: limit}); all.Complete {
@@ -245,7 +250,10 @@ func (x *explorer) file(name string) (bad, cut bool) {
 		}
 	}
 	if err := failed(); err != nil {
-		return fail(err)
+		if len(r.Failures) == 0 {
+			return fail(err)
+		}
+		r.Complete, r.Unfinished, r.Unstable = false, []string{err.Error()}, nil // the last runs did not end
 	}
 	out.take(r, x.program.command(name))
 	if parallel() {
@@ -356,7 +364,7 @@ func quoted(s string) string {
 }
 
 // replay repeats the run with the given choices.
-func (x *explorer) replay(out *explored, p explore.Program, fail func(error) (bool, bool)) (bad, cut bool) {
+func (x *explorer) replay(out *explored, p explore.Program, failed func() error, fail func(error) (bad, cut bool)) (bad, cut bool) {
 	defer p.Close()
 	var list []explore.Choice
 	var errs []error
@@ -368,6 +376,9 @@ func (x *explorer) replay(out *explored, p explore.Program, fail func(error) (bo
 		return fail(err)
 	}
 	o, unused := explore.Replay(p, list)
+	if err := failed(); err != nil {
+		return fail(err)
+	}
 	out.Runs, out.Trace, out.Unused = 1, o.Text(), choiceTexts(unused)
 	for _, v := range o.Violations {
 		out.Failures = append(out.Failures, failureOf(&explore.Failure{Violation: v, Choices: list}, x.program.command(out.File)))
