@@ -12,6 +12,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
@@ -111,6 +112,10 @@ func (a *agent) status() int {
 		select {}
 	case a.has("exits") && a.runs == 5:
 		os.Exit(4)
+	case a.has("leaves"):
+		child := exec.CommandContext(context.Background(), os.Args[0])
+		child.Env, child.Stdout = []string{mode + "=hangs"}, os.Stdout
+		_ = child.Start() // the test sees whether it runs
 	case a.has("deaf"):
 		signal.Ignore(syscall.SIGTERM)
 	case a.has("flaky"):
@@ -507,6 +512,42 @@ func TestStalledPair(t *testing.T) {
 	o, unused := explore.Replay(p, []explore.Choice{{At: `model call 1 of "A"`, Option: "stalls before the first event"}})
 	if text := o.Text(); len(unused) > 0 || strings.Contains(text, "\nmodel call 1 of \"B\"") || !strings.Contains(text, "\nthe run fails: exit status 3") {
 		t.Errorf("unused %v; want that the program ends before the second response:\n%s", unused, text)
+	}
+}
+
+// TestLeft: a program that ends without an error and leaves a process that writes to its output violates INV-16.
+func TestLeft(t *testing.T) {
+	e, err := program.New(t.Context(), config(script("weather", 1), "leaves"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := e.Program()
+	defer p.Close()
+	o, _ := explore.Replay(p, nil)
+	if len(o.Violations) != 1 || o.Violations[0].Invariant != "INV-16" || !strings.HasSuffix(o.Text(), "kept its output open\n") || e.Err() != nil {
+		t.Errorf("violations %v and the error %v, want INV-16:\n%s", o.Violations, e.Err(), o.Text())
+	}
+}
+
+// TestInterrupted: a run that is interrupted violates nothing.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := config(script("weather", 1), "loop")
+	env, starts := cfg.Env, 0
+	cfg.Env = func(url string) []string {
+		if starts++; starts == 2 { // the run has begun
+			cancel()
+		}
+		return env(url)
+	}
+	e, err := program.New(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := e.Program()
+	defer p.Close()
+	if o, _ := explore.Replay(p, nil); len(o.Violations) > 0 || e.Err() == nil {
+		t.Errorf("violations %v and the error %v, want none, and that it was interrupted", o.Violations, e.Err())
 	}
 }
 
