@@ -141,10 +141,13 @@ func ExhaustUntil(start func() Program, b Bounds, over func(explored bool) strin
 	e := &search{start: start, bounds: b, over: over}
 	parts := e.divide(minParts)
 	b.Runs = cmp.Or(b.Runs, DefaultRuns)
+	for _, p := range parts {
+		p.open = true
+	}
 	open := slices.Clone(parts)
 	for left := b.Runs; len(open) > 0 && left > 0 && over(false) == ""; {
 		for i, p := range open {
-			p.open, p.limit = true, p.runs+left/len(open)
+			p.limit = p.runs + left/len(open)
 			if i < left%len(open) {
 				p.limit++
 			}

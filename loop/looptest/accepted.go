@@ -34,16 +34,16 @@ func (a *accepted) all(found []check.Violation) bool {
 	return !slices.ContainsFunc(found, func(v check.Violation) bool { return a.reasons[v.Invariant] == "" })
 }
 
-// others returns the violations of a run that are not accepted.
-func (a *accepted) others(found []check.Violation, c *explore.Choices) (list []check.Violation) {
-	if len(a.reasons) == 0 {
-		return found
+// others returns the violations of a run that are not accepted. None is if the loop did not call the model.
+func (r *exploredRun) others() (list []check.Violation) {
+	if len(r.accepted.reasons) == 0 || r.unused {
+		return r.found
 	}
-	for _, v := range found {
-		if a.reasons[v.Invariant] == "" {
+	for _, v := range r.found {
+		if r.accepted.reasons[v.Invariant] == "" {
 			list = append(list, v)
 		} else {
-			a.add(acceptedRun{v, c.Taken()})
+			r.accepted.add(acceptedRun{v, r.c.Taken()})
 		}
 	}
 	return list

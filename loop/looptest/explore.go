@@ -27,7 +27,7 @@ type ExploreOptions struct {
 	Panics bool
 	// Exceptions are invariants that the loop may violate, each with the reason, such as "INV-05=it summarizes its history". A run
 	// that violates others too fails for these. The test logs the first accepted run of each invariant.
-	// It fails if an exception is invalid, or if all runs were made and none needs it.
+	// It fails if an exception is invalid, or if all runs were made without another failure and none needs it.
 	Exceptions []string
 	// Choices, if not empty, repeats the one run with these choices, as the report of a failure names them.
 	Choices []explore.Choice
@@ -69,7 +69,7 @@ func (x *exploration) report(opts *ExploreOptions, r *explore.Result) {
 		unfinished("not all orders and faults were explored: %s; explore fewer faults or a smaller script, or set ExploreOptions.Runs to accept that", u)
 	}
 	x.accepted.log(t)
-	if opts != nil && r.Complete {
+	if opts != nil && r.Complete && len(r.Failures) == 0 {
 		checkNeeded(t, opts.Exceptions, x.accepted.runs)
 	}
 	for _, f := range r.Failures {
@@ -135,6 +135,9 @@ func newExploration(t *testing.T, loop Loop, opts *ExploreOptions) *exploration 
 	if !slices.ContainsFunc(script.Models, func(m fake.ModelScript) bool { return len(m.Responses) > 0 }) {
 		t.Fatal("looptest: the script has no response of a model: add one to Models")
 	}
+	if opts.Runs < 0 {
+		t.Fatalf("looptest: ExploreOptions.Runs is %d: want a number from 1, or 0 for all runs", opts.Runs)
+	}
 	x.use(script)
 	return x
 }
@@ -197,6 +200,6 @@ func (x *exploration) program() explore.Program {
 		if !ended && x.accepted.all(r.found) {
 			r.add("INV-16", "the run returned, but a goroutine cannot end")
 		}
-		return explore.Outcome{Digest: r.digest(), Violations: x.accepted.others(r.found, c), Text: r.describe}
+		return explore.Outcome{Digest: r.digest(), Violations: r.others(), Text: r.describe}
 	})
 }

@@ -380,3 +380,20 @@ func scriptOptions(kind string, s *fake.Script) *looptest.ExploreOptions {
 	}
 	return &looptest.ExploreOptions{Script: s}
 }
+
+// TestExplorePending: a loop that leaves all calls to its caller passes, also with ids that it generates.
+func TestExplorePending(t *testing.T) {
+	looptest.Explore(t, looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+		c := &smallRun{small: newSmall(), ctx: ctx, in: in, history: slices.Clone(in.Messages), ids: map[string]bool{}}
+		response, err := c.call(c)
+		if err != nil {
+			return &looptest.Result{Usage: &c.usage}, err
+		}
+		r := &looptest.Result{Usage: &c.usage}
+		for _, call := range c.accept(c, response) {
+			r.Pending = append(r.Pending, call.ID)
+		}
+		r.Messages = c.history[len(in.Messages):]
+		return r, nil
+	}), nil)
+}

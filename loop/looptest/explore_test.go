@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -148,6 +149,14 @@ func TestExploreExceptions(t *testing.T) {
 		}
 		return r, err
 	})
+	unused := looptest.LoopFunc(func(context.Context, *looptest.Input) (*looptest.Result, error) { return &looptest.Result{}, nil })
+	if got := failures(unused, "INV-11=x"); len(got) != 1 || !strings.HasPrefix(got[0], "INV-11: run explored: the run ends without an error, and called no model") {
+		t.Errorf("failures %q, want INV-11 although it is accepted", got)
+	}
+	unusedHTTP := looptest.HTTPLoop(func(context.Context, *http.Client, string, *looptest.Input) (string, error) { return "", nil })
+	if got := failures(unusedHTTP, "INV-11=x"); len(got) != 1 || !strings.HasPrefix(got[0], "INV-11: run explored: the loop sent no request with the given client") {
+		t.Errorf("failures %q, want INV-11 although it is accepted", got)
+	}
 	if got := failures(exits, "INV-17=it cleans up"); len(got) != 1 || !strings.HasPrefix(got[0], "INV-23: run explored: the loop ended its goroutine without returning") {
 		t.Errorf("failures %q, want INV-23", got)
 	}

@@ -462,11 +462,26 @@ func (r *exploredRun) checkEnd(last *llm.Response) {
 	case llm.FinishLength, llm.FinishContentFilter, llm.FinishRefusal, llm.FinishPause, llm.FinishMalformedCall, llm.FinishError:
 		return // a loop may stop here
 	}
-	for _, c := range last.Calls() {
-		if !c.ProviderExecuted && (r.result == nil || !slices.Contains(r.result.Pending, c.ID)) {
+	for i, c := range last.Calls() {
+		if !c.ProviderExecuted && (r.result == nil || !slices.Contains(r.result.Pending, r.idsOf(last)[i])) {
 			r.report("INV-11", "the run ends after the last response, which has the call %q of %s; its finish reason is %q", c.ID, c.Name, last.FinishReason)
 		}
 	}
+}
+
+// idsOf returns the ids that the calls of a response have in the messages of the result, or else in the response.
+func (r *exploredRun) idsOf(resp *llm.Response) (ids []string) {
+	calls := resp.Calls()
+	for _, m := range slices.Backward(r.result.Messages) {
+		if list := m.Calls(); slices.EqualFunc(list, calls, func(a, b llm.ToolCall) bool { return a.Name == b.Name || b.Name == "" }) {
+			calls = list
+			break
+		}
+	}
+	for _, c := range calls {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }
 
 // checkPending checks that no call is pending whose tool returned. Equal calls are the same here: one of them may be pending.
@@ -478,9 +493,10 @@ func (r *exploredRun) checkPending() {
 			if resp == nil {
 				continue
 			}
-			for _, c := range resp.Calls() {
+			ids := r.idsOf(resp)
+			for i, c := range resp.Calls() {
 				k := keyOf(c.Name, c.Arguments)
-				if calls[k]++; c.ID == id {
+				if calls[k]++; ids[i] == id {
 					pending = &k
 				}
 			}

@@ -59,6 +59,7 @@ type exploredRun struct {
 	hangs       bool            // a tool call hangs: other calls may time out with it
 	mayTimeOut  bool            // an hour has passed
 	canceled    bool
+	unused      bool // the loop did not call the model, without a cause
 	usage       llm.Usage
 	result      *Result
 	err         error
@@ -106,11 +107,14 @@ func (r *exploredRun) addViolation(v check.Violation) {
 
 // checkRun checks an ended run against what the world did.
 func (r *exploredRun) checkRun() {
+	requests := len(r.requests)
 	if r.http != nil {
 		r.http.check()
+		requests = r.http.server.Report().Requests
 	} else {
 		r.check()
 	}
+	r.unused = requests == 0 && !r.canceled && !r.chosen && r.modelFault == ""
 }
 
 func (r *exploredRun) log(format string, args ...any) {
