@@ -33,6 +33,7 @@ import (
 	"github.com/looptape/looptape/providers/openai"
 	"github.com/looptape/looptape/providers/openai/chat"
 	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace/check"
 )
 
 // mode is the variable that makes the test binary a program to explore.
@@ -77,7 +78,9 @@ func (a *agent) cancelable(in *bufio.Scanner, stdout io.Writer) (status int) {
 			continue
 		}
 		runs.Wait()
-		a.ctx, cancel = context.WithCancel(context.Background())
+		if a.ctx, cancel = context.WithCancel(context.Background()); a.has("patient") {
+			cancel = func() {}
+		}
 		runs.Go(func() {
 			s := a.status()
 			_, _ = fmt.Fprintf(stdout, "done %d\n", s)
@@ -106,7 +109,7 @@ func (a *agent) has(word string) bool { return slices.Contains(a.how, word) }
 
 func (a *agent) status() int {
 	switch {
-	case a.has("silent"):
+	case a.has("silent"), a.has("lazy") && a.runs == 2:
 		return 0
 	case a.has("hangs"):
 		select {}
@@ -155,8 +158,10 @@ func (a *agent) pair(string) error {
 	var mu sync.Mutex
 	var came []string
 	var both sync.WaitGroup
+	first := make(chan bool, 2)
 	for _, prompt := range []string{"A", "B"} {
 		both.Go(func() {
+			defer func() { first <- true }()
 			if _, err := a.ask("some-model", []message{{Role: "user", Content: prompt}}); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -165,6 +170,10 @@ func (a *agent) pair(string) error {
 				os.Exit(3)
 			}
 		})
+	}
+	if a.has("early") {
+		<-first // the other request is open
+		return nil
 	}
 	both.Wait()
 	last := []message{{Role: "user", Content: "both"}}
@@ -195,6 +204,9 @@ func (a *agent) run(prompt string) error { return a.conversation("some-model", p
 
 func (a *agent) conversation(model, prompt string) error {
 	messages := []message{{Role: "user", Content: prompt}}
+	if a.has("varies") && a.runs%2 == 1 {
+		messages = append(messages, message{Role: "user", Content: "Be brief."})
+	}
 	for {
 		m, err := a.ask(model, messages)
 		if err != nil {
@@ -337,6 +349,8 @@ func TestFails(t *testing.T) {
 		{"keep silent", "the program made no request"},
 		{"silent", "the program made no request"},
 		{"keep exits", "INV-11 "},
+		{"keep pair early", "INV-16 [] 3/3"},
+		{"keep varies", "the same choices gave two runs"},
 	} {
 		t.Run(tt.how, func(t *testing.T) {
 			cfg := config(script("weather", 1), tt.how)
@@ -355,6 +369,23 @@ func TestFails(t *testing.T) {
 				t.Errorf("got %q, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestRunWithoutRequest: a later run without a request violates INV-11.
+func TestRunWithoutRequest(t *testing.T) {
+	e, err := program.New(t.Context(), config(script("weather", 1), "keep lazy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := e.Program()
+	defer p.Close()
+	explore.Replay(p, nil)
+	o, _ := explore.Replay(p, nil)
+	if !slices.ContainsFunc(o.Violations, func(v check.Violation) bool {
+		return v.Invariant == "INV-11" && v.Message == "the program made no request"
+	}) {
+		t.Errorf("violations %v, want INV-11", o.Violations)
 	}
 }
 
@@ -426,6 +457,26 @@ func TestCancelInResponse(t *testing.T) {
 		if text := o.Text(); !strings.Contains(text, tt.want) || len(unused)+len(o.Violations) > 0 {
 			t.Errorf("unused %v, violations %v; want a run with %q:\n%s", unused, o.Violations, tt.want, text)
 		}
+	}
+}
+
+// TestAnswerAfterCancel: a program that waits for its answer after a cancel ends only if the answer comes all the same.
+func TestAnswerAfterCancel(t *testing.T) {
+	cfg := config(script("weather", 0), "keep cancelable patient loop")
+	cfg.Cancel, cfg.CancelTimeout = program.CancelLine, time.Second
+	e, err := program.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := e.Program()
+	defer p.Close()
+	canceled := []explore.Choice{{At: "before the answer 1", Option: "the run is canceled"}}
+	if o, unused := explore.Replay(p, canceled); len(unused) > 0 || len(o.Violations) != 1 || o.Violations[0].Invariant != "INV-26" {
+		t.Errorf("unused %v, violations %v, want INV-26", unused, o.Violations)
+	}
+	all := append(canceled, explore.Choice{At: "after the cancel, the answer 1", Option: "comes all the same"})
+	if o, unused := explore.Replay(p, all); len(unused) > 0 || len(o.Violations) > 0 {
+		t.Errorf("unused %v, violations %v, want none", unused, o.Violations)
 	}
 }
 

@@ -56,13 +56,33 @@ func TestExploreReport(t *testing.T) {
 	}
 }
 
+// TestExploredOK: an exploration is ok if it found nothing, and made all runs, or those of its seed.
+func TestExploredOK(t *testing.T) {
+	for name, r := range map[string]*explore.Result{
+		"a failure":  {Complete: true, Failures: []*explore.Failure{{}}},
+		"unstable":   {Complete: true, Unstable: []string{"differs"}},
+		"incomplete": {},
+	} {
+		var out explored
+		if out.take(r, ""); out.OK {
+			t.Errorf("%s: ok", name)
+		}
+	}
+	for name, r := range map[string]*explore.Result{"complete": {Complete: true}, "random": {Random: &explore.Guarantee{}}} {
+		var out explored
+		if out.take(r, ""); !out.OK {
+			t.Errorf("%s: not ok", name)
+		}
+	}
+}
+
 // TestExploreReplayed: a failure of a run with --choice has what the schema requires.
 func TestExploreReplayed(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	format := "json"
 	x := explorer{w: &cli.World{Out: &stdout, Err: &stderr}, c: &cobra.Command{}, choices: []string{"tool call it's: fails"}, format: &format}
 	out := explored{File: "weather.yaml", Failures: []exploredFailure{}}
-	if bad, cut := x.replay(&out, losesResult(), nil); !bad || cut {
+	if bad, cut := x.replay(&out, losesResult(), func() error { return nil }, nil); !bad || cut {
 		t.Errorf("bad %v, cut %v", bad, cut)
 	}
 	for _, want := range []string{`"by_fault":{}`, `"command":"looptape explore --choice 'tool call it'\\''s: fails' weather.yaml"`, `"choices":["tool call it's: fails"]`} {
