@@ -147,7 +147,7 @@ func (w *World) Await(ctx context.Context, at, name string, faults []string) (fa
 	}
 	clock := w.model.Clock
 	fault = clock.chooser.Fault(at, name, faults)
-	late, err = clock.answer(ctx, name)
+	late, err = clock.answer(ctx, name, at == "tool call")
 	return fault, late, err
 }
 
@@ -270,11 +270,11 @@ func (b *Behavior) end() ([]llm.Part, error) {
 }
 
 // answer waits until an answer with this name comes. late is true if its context has ended and it comes
-// all the same.
-func (c *Clock) answer(ctx context.Context, name string) (late bool, err error) {
+// all the same. isTool is true for that of a tool, which may take time to end with its context.
+func (c *Clock) answer(ctx context.Context, name string, isTool bool) (late bool, err error) {
 	c.mu.Lock()
 	t := c.currentTask()
-	err = c.wait(waitState{ctx: ctx, on: waitsForAnswer, answer: name})
+	err = c.wait(waitState{ctx: ctx, on: waitsForAnswer, answer: name, isTool: isTool})
 	return t.late, err
 }
 
@@ -360,7 +360,7 @@ func (c *Clock) interrupt(due bool) bool {
 		choose, options = c.chooser.Order, ends
 	case c.end != nil && !passes:
 		options = ends
-	case c.end == nil && passes:
+	case c.end == nil && passes && slices.ContainsFunc(c.pending, func(t *task) bool { return t.waiting.isTool }):
 		options = passings
 	case c.end == nil:
 		return false

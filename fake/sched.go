@@ -49,6 +49,7 @@ type waitState struct {
 	ctx             context.Context // ends the wait, if not nil
 	on              any             // the *gate, the *signal, drain, contextEnds, or waitsForAnswer
 	answer          string          // the name of the answer
+	isTool          bool            // it is that of a tool
 	timer           *timer          // of a sleep
 	failsOnDeadlock bool            // the task gets a DeadlockError
 }

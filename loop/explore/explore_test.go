@@ -115,6 +115,17 @@ func TestExhaustUntil(t *testing.T) {
 	}
 }
 
+// TestExhaustNothing: an exploration that makes no run is not complete.
+func TestExhaustNothing(t *testing.T) {
+	program := toy(strings.Split("abcd", ""), func([]string, map[string]string) bool { return true })
+	over := explore.ExhaustUntil(program, explore.Bounds{Faults: 1}, func(bool) string { return "the time is over" })
+	for _, r := range []*explore.Result{over, explore.Exhaust(program, explore.Bounds{Faults: 1, Runs: -1})} {
+		if r.Complete || len(r.Unfinished) != 1 || r.Runs != 0 {
+			t.Errorf("%s: complete %v, unfinished %q; want an exploration that is not complete", r.Summary(), r.Complete, r.Unfinished)
+		}
+	}
+}
+
 // TestExhaustViolating skips orders after 1,000 runs with one fault that violate an invariant, and makes all others.
 func TestExhaustViolating(t *testing.T) {
 	const steps = 16

@@ -274,6 +274,8 @@ func exploredLoop(name string) (looptest.Loop, *looptest.ExploreOptions) {
 		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Faults: 3}
 	case "no response":
 		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Script: &fake.Script{Models: []fake.ModelScript{{Name: "main"}}, Input: []llm.Message{llm.User("go")}}}
+	case "negative runs":
+		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Runs: -5}
 	case "in part":
 		return looptest.LoopFunc(kernel), &looptest.ExploreOptions{Runs: 5}
 	case "random error":

@@ -83,6 +83,7 @@ func TestCheckOutput(t *testing.T) {
 		"explored, no reason":  {"explore:plain,INV-05", "", false, []string{`exception "INV-05": want an invariant and a reason`}},
 		"explored, a leak":     {"explore:leaks", "", false, []string{"INV-16: run explored: the run returned, but a goroutine cannot end"}},
 		"no response":          {"explore:no response", "", false, []string{"looptest: the script has no response of a model: add one to Models"}},
+		"negative runs":        {"explore:negative runs", "", false, []string{"looptest: ExploreOptions.Runs is -5: want a number from 1"}},
 		"random error":         {"explore:random error", "", false, []string{"the loop is not deterministic: the same choices gave two runs: ["}},
 		"no reason":            {":INV-05", "", false, []string{`exception "INV-05": want an invariant and a reason`}},
 		"unknown invariant":    {":INV-99=x", "", false, []string{`exception "INV-99=x": want an invariant and a reason`}},

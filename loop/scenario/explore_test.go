@@ -215,7 +215,8 @@ func TestExploreSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestExploreScenarios explores the scenarios of the project: no run violates an invariant.
+// TestExploreScenarios explores the scenarios of the project: no run violates an invariant. With LOOPTAPE_RUNS, which is the number of
+// runs of each, it also makes random runs with up to three faults.
 func TestExploreScenarios(t *testing.T) {
 	runs, limit := 0, 30
 	if n, err := strconv.Atoi(os.Getenv("LOOPTAPE_RUNS")); err == nil {
@@ -223,17 +224,31 @@ func TestExploreScenarios(t *testing.T) {
 	}
 	for _, s := range scenarioScripts(t) {
 		start, _ := programs(t, s, nil)
-		r := explore.Exhaust(start, explore.Bounds{Faults: 1, Runs: limit})
-		runs += r.Runs
-		for _, f := range r.Failures {
-			t.Errorf("%s: %v", s.File, f)
+		results := []*explore.Result{explore.Exhaust(start, explore.Bounds{Faults: 1, Runs: limit})}
+		if limit > 30 {
+			results = append(results, explore.Random(start, explore.RandomOptions{Bounds: explore.Bounds{Faults: 3, Runs: limit}, Seed: 33, Depth: 3}))
 		}
-		for _, u := range r.Unstable {
-			t.Errorf("%s: %s", s.File, u)
+		for _, r := range results {
+			runs += r.Runs
+			for _, f := range r.Failures {
+				t.Errorf("%s: %v", s.File, f)
+			}
+			for _, u := range r.Unstable {
+				t.Errorf("%s: %s", s.File, u)
+			}
 		}
 	}
 	if t.Logf("%d runs", runs); runs < 10_000 {
 		t.Errorf("%d runs, want more", runs)
+	}
+}
+
+// TestExploreDeadline explores the end of a context and the passing of time together: no time passes until a model call that was canceled has
+// ended, so the loop is not late.
+func TestExploreDeadline(t *testing.T) {
+	start, _ := programs(t, &fake.Script{Models: []fake.ModelScript{{Responses: []fake.Response{{Text: "done"}}}}, Input: []llm.Message{llm.User("go")}}, func(c *loop.Config) { c.Deadline = time.Minute })
+	if r := explore.Exhaust(start, explore.Bounds{Faults: 2}); len(r.Failures)+len(r.Unstable) > 0 || !r.Complete {
+		t.Errorf("%s: failures %v, unstable %v", r.Summary(), r.Failures, r.Unstable)
 	}
 }
 
