@@ -17,7 +17,7 @@ import (
 // each single fault.
 type ExploreOptions struct {
 	// Script is what the models and the tools do; nil is two steps of two calls. A tool without a Text returns
-	// its name and its arguments.
+	// its name and its arguments. Delays, gates and Cancel have no effect: the order of answers and a cancel are choices.
 	Script *fake.Script
 	// Faults is the highest number of faults of a run; 0 means 1, and a negative number none.
 	Faults int

@@ -170,6 +170,12 @@ func TestExploreWrongResults(t *testing.T) {
 				r.Messages = append(r.Messages, r.Messages[n])
 			}
 		}), "INV-11"},
+		"results have the name of another tool": {withTool(func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+			r := tool(ctx, c, call)
+			r.Name = "other"
+			return r
+		}), "INV-01"},
+		"a call that nobody made is pending": {ending(func(_ context.Context, r *looptest.Result) { r.Pending = append(r.Pending, "x1") }), "INV-07"},
 		"all messages are lost": {ending(func(_ context.Context, r *looptest.Result) { r.Messages = nil }), "INV-11"},
 		"there is no result": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 			r, err := newSmall().Run(ctx, in)

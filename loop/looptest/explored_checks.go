@@ -197,6 +197,9 @@ func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string)
 	if r.inHistory(c) {
 		return "", ""
 	}
+	if res.Name != "" && res.Name != c.Name {
+		return "INV-01", fmt.Sprintf("one of the tool %q", res.Name)
+	}
 	if r.denied(e) {
 		if other := r.textOfAnother(&toolRun{entry: e}, text); other != "" && !res.IsError && len(r.runsOf(e)) == 0 && !r.inWrapper(other) {
 			return "INV-01", fmt.Sprintf("%q, with the result %q of another call; the call was not approved", text, other)
@@ -469,6 +472,13 @@ func (r *exploredRun) checkEnd(last *llm.Response) {
 	}
 }
 
+// inMessages reports whether messages have a call with an id.
+func inMessages(id string, list []llm.Message) bool {
+	return slices.ContainsFunc(list, func(m llm.Message) bool {
+		return slices.ContainsFunc(m.Calls(), func(c llm.ToolCall) bool { return c.ID == id })
+	})
+}
+
 // idsOf returns the ids that the calls of a response have in the messages of the result, or else in the response.
 func (r *exploredRun) idsOf(resp *llm.Response) (ids []string) {
 	calls := resp.Calls()
@@ -505,6 +515,9 @@ func (r *exploredRun) checkPending() {
 			if run.returned {
 				returned[keyOf(run.name, run.args)]++
 			}
+		}
+		if pending == nil && !inMessages(id, slices.Concat(r.script.History, r.result.Messages)) {
+			r.report("INV-07", "the call %q is reported as pending, and neither a response nor the messages have it", id)
 		}
 		if pending != nil && returned[*pending] >= calls[*pending] {
 			r.report("INV-07", "the call %q is reported as pending, and its tool returned", id)
