@@ -175,8 +175,8 @@ func TestExploreWrongResults(t *testing.T) {
 			r.Name = "other"
 			return r
 		}), "INV-01"},
-		"a call that nobody made is pending": {ending(func(_ context.Context, r *looptest.Result) { r.Pending = append(r.Pending, "x1") }), "INV-07"},
-		"all messages are lost":              {ending(func(_ context.Context, r *looptest.Result) { r.Messages = nil }), "INV-11"},
+		"an unknown call is pending": {ending(func(_ context.Context, r *looptest.Result) { r.Pending = append(r.Pending, "x1") }), "INV-07"},
+		"all messages are lost":      {ending(func(_ context.Context, r *looptest.Result) { r.Messages = nil }), "INV-11"},
 		"there is no result": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 			r, err := newSmall().Run(ctx, in)
 			if err == nil {
