@@ -544,7 +544,7 @@ func (r *exploredRun) checkAnswerMessage(added []llm.Message) {
 
 // checkResult checks that the result has the messages of the run, and that each call in them has a result or is pending.
 func (r *exploredRun) checkResult() {
-	if r.err == nil && (r.result == nil || len(r.result.Messages) == 0) && slices.ContainsFunc(r.responses, hasContent) {
+	if r.err == nil && !r.canceled && !r.chosen && (r.result == nil || len(r.result.Messages) == 0) && slices.ContainsFunc(r.responses, hasContent) {
 		r.report("INV-11", "the run returned no messages and no error")
 	}
 	if r.result == nil {

@@ -144,7 +144,8 @@ func TestReductionOfScenarios(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("LOOPTAPE_SCENARIOS")); err == nil {
 		step, limit = n, 1_000_000
 	}
-	scripts, reducedRuns, allRuns, cut := 0, 0, 0, 0
+	scripts, reducedRuns, allRuns := 0, 0, 0
+	var cut []string
 	for n, s := range scenarioScripts(t) {
 		calls := 0
 		for _, m := range s.Models {
@@ -172,11 +173,11 @@ func TestReductionOfScenarios(t *testing.T) {
 				}
 			}
 			if !all.Complete {
-				cut++
+				cut = append(cut, fmt.Sprintf("%s with %d faults", filepath.Base(s.File), faults))
 			}
 		}
 	}
-	t.Logf("%d scenarios with up to three calls: %d runs instead of %d, %.1f times the number; %d explorations were not complete", scripts, reducedRuns, allRuns, float64(allRuns)/float64(max(reducedRuns, 1)), cut)
+	t.Logf("%d scenarios with up to three calls: %d runs instead of %d, %.1f times the number; not complete: %q", scripts, reducedRuns, allRuns, float64(allRuns)/float64(max(reducedRuns, 1)), cut)
 }
 
 // scenarioScripts returns the scripts of the scenario files of the project.
