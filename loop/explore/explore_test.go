@@ -409,7 +409,7 @@ func TestRandom(t *testing.T) {
 		t.Errorf("run %d alone: %v, want the choices %v", f.Run, again.Failures, f.Found)
 	}
 	one := explore.Random(toy([]string{"a"}, never), explore.RandomOptions{Bounds: explore.Bounds{Runs: 10, Faults: 1}})
-	if got, want := one.Summary(), "random runs with at most 1 fault and 0 preemptions; the run without a fault has only one order; set"; !strings.Contains(got, want) {
+	if got, want := one.Summary(), "\n  the run without a fault has only one order"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	steps := explore.Random(func() explore.Program {

@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// Summary is one line about what was explored.
+// Summary is a line about what was explored, and for random runs another one about what they guarantee.
 func (r *Result) Summary() string {
 	limits := fmt.Sprintf("with at most %s and %s", count(r.Bounds.Faults, "fault"), count(r.Bounds.Preemptions, "preemption"))
-	what := "not all runs " + limits
+	what, more := "not all runs "+limits, ""
 	switch g := r.Random; {
 	case g != nil && g.Points == 0:
-		what = fmt.Sprintf("random runs %s; the run without a fault has only one order", limits)
+		what, more = "random runs "+limits, "\n  the run without a fault has only one order"
 	case g != nil:
-		what = fmt.Sprintf("random runs %s; of %s and %s, a run shows a fault that needs %s in one order with a probability of at least %.2g, and %s with 99.9 %%",
-			limits, count(g.Tasks, "task"), count(g.Points, "point"), count(g.Depth, "event"), g.Chance(), count(g.Runs(.999), "run"))
+		what = "random runs " + limits
+		more = fmt.Sprintf("\n  of %s and %s, a run shows a fault that needs %s in one order\n  with a probability of at least %.2g, and %s with 99.9 %%",
+			count(g.Tasks, "task"), count(g.Points, "point"), count(g.Depth, "event"), g.Chance(), count(g.Runs(.999), "run"))
 	case r.Complete:
 		what = "all of " + count(r.Orders, "order")
 		if r.Interleavings > 0 {
@@ -22,7 +23,7 @@ func (r *Result) Summary() string {
 		}
 		what += ", " + limits
 	}
-	return fmt.Sprintf("%s, %d different: %s; set %s", count(r.Runs, "run"), r.Traces, what, r.Hash)
+	return fmt.Sprintf("%s, %d different: %s; set %s%s", count(r.Runs, "run"), r.Traces, what, r.Hash, more)
 }
 
 func count(n int, noun string) string {
