@@ -324,25 +324,53 @@ func TestExploreWaits(t *testing.T) {
 	}
 }
 
-// TestExploreModes: a loop that changes responses in one response mode only violates INV-12.
+// TestExploreModes: a loop that changes responses in one response mode only violates INV-12, and one that changes those that come in many
+// chunks INV-10.
 func TestExploreModes(t *testing.T) {
-	change := func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
-			r, err := next(ctx, call)
-			if r == nil || call.Request.ResponseMode != llm.NonStreaming {
-				return r, err
+	for _, tt := range []struct {
+		want   string
+		change func(mode llm.ResponseMode, deltas int) bool
+	}{
+		{"INV-12", func(mode llm.ResponseMode, _ int) bool { return mode == llm.NonStreaming }},
+		{"INV-10", func(_ llm.ResponseMode, deltas int) bool { return deltas > 3 }},
+	} {
+		start, _ := programs(t, parallelScript(0, 0), func(c *loop.Config) {
+			deltas := 0
+			c.Sink = trace.SinkFunc(func(ev trace.Event) error {
+				if ev.Body.Kind() == trace.KindModelDelta {
+					deltas++
+				}
+				return nil
+			})
+			change := func(next loop.ModelFunc) loop.ModelFunc {
+				return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
+					deltas = 0
+					r, err := next(ctx, call)
+					if r == nil || !tt.change(call.Request.ResponseMode, deltas) {
+						return r, err
+					}
+					changed := *r
+					changed.Usage.OutputTokens++
+					return &changed, err
+				}
 			}
-			changed := *r
-			changed.Usage.OutputTokens++
-			return &changed, err
+			c.Middleware = []loop.Middleware{{Name: "change", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{WrapModel: change} }}}
+		})
+		p := start()
+		got := map[string]bool{}
+		for _, list := range [][]explore.Choice{nil, {{At: "model call 1", Option: "comes in chunks of one byte"}}} {
+			o, unused := explore.Replay(p, list)
+			for _, v := range o.Violations {
+				got[v.Invariant] = true
+			}
+			if len(unused) > 0 {
+				t.Errorf("unused choices: %v", unused)
+			}
 		}
-	}
-	start, _ := programs(t, parallelScript(1, 1), func(c *loop.Config) {
-		c.Middleware = []loop.Middleware{{Name: "change", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{WrapModel: change} }}}
-	})
-	r := explore.Exhaust(start, explore.Bounds{})
-	if len(r.Failures) != 1 || r.Failures[0].Invariant != "INV-12" {
-		t.Errorf("got %v, want a violation of INV-12", r.Failures)
+		p.Close()
+		if !maps.Equal(got, map[string]bool{tt.want: true}) {
+			t.Errorf("got %v, want violations of %s", got, tt.want)
+		}
 	}
 }
 
