@@ -66,6 +66,23 @@ func TestExhaust(t *testing.T) {
 	}
 }
 
+// TestPreemptions counts the runs of three points at which another goroutine can run.
+func TestPreemptions(t *testing.T) {
+	for preemptions, want := range []int{1, 4, 7, 8} {
+		r := explore.Exhaust(func() explore.Program {
+			return explore.ProgramFunc(func(c *explore.Choices) (o explore.Outcome) {
+				for range 3 {
+					o.Digest = o.Digest<<1 | uint64(c.Switch("next", "", []string{"a", "b"})) //nolint:gosec // 0 or 1
+				}
+				return o
+			})
+		}, explore.Bounds{Preemptions: preemptions})
+		if r.Runs != want || r.Traces != want {
+			t.Errorf("%s; want %d runs, all different", r.Summary(), want)
+		}
+	}
+}
+
 // TestExhaustRuns stops at the number of runs, and says so.
 func TestExhaustRuns(t *testing.T) {
 	r := explore.Exhaust(toy(strings.Split("abcd", ""), never), explore.Bounds{Faults: 1, Runs: 50})
@@ -82,19 +99,21 @@ func TestExhaustUntil(t *testing.T) {
 	const why = "the time is over"
 	bad := func(_ []string, faults map[string]string) bool { return faults["b"] == "hangs" }
 	for name, tt := range map[string]struct {
-		enough  int // the calls for failures until the time is over
+		enough  int  // the calls for failures until the time is over
+		ends    bool // a run passes when the time is over
 		minimal bool
 		text    string
 	}{
-		"time to shrink":        {1 << 20, true, "hangs"},
-		"no time for all of it": {6, false, "hangs"},
-		"no time to repeat":     {0, false, "not repeated: the time is over\n"},
+		"time to shrink":            {1 << 20, false, true, "hangs"},
+		"no time for all of it":     {6, false, false, "hangs"},
+		"no time to repeat":         {0, false, false, "not repeated: the time is over\n"},
+		"no time to repeat it more": {3, true, false, "not repeated: the time is over\n"},
 	} {
 		var runs atomic.Int64
 		calls := 0
 		program := toy(strings.Split("abcd", ""), func(order []string, faults map[string]string) bool {
 			runs.Add(1)
-			return bad(order, faults)
+			return bad(order, faults) && !(tt.ends && calls > tt.enough)
 		})
 		r := explore.ExhaustUntil(program, explore.Bounds{Faults: 3, Repeat: 5}, func(explored bool) string {
 			if explored {
@@ -287,6 +306,38 @@ func TestUnstableLater(t *testing.T) {
 	}
 }
 
+// TestUnstablePoint reports a program whose first point is another one after some runs, although these runs do not differ when
+// they are made again.
+func TestUnstablePoint(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // runs are made in order
+	abc := []string{"a", "b", "c"}
+	for want, other := range map[string]func(c *explore.Choices) int{
+		`choice 1 was "next" with 3 options, and is "next" with 2`:   func(c *explore.Choices) int { return c.Order("next", "", abc[:2]) },
+		`choice 1 was "next" with 3 options, and is "next x" with 3`: func(c *explore.Choices) int { return c.Order("next", "x", abc) },
+		`choice 1 was "next" with 3 options, and is "call" with 3`:   func(c *explore.Choices) int { return c.Order("call", "", abc) },
+		`choice 1 was "next" with 3 options, and is "next" with 3`:   func(c *explore.Choices) int { return c.Fault("next", "", abc) },
+	} {
+		changed := false
+		r := explore.Exhaust(func() explore.Program {
+			return explore.ProgramFunc(func(c *explore.Choices) (o explore.Outcome) {
+				if changed {
+					other(c)
+				} else {
+					c.Order("next", "", abc)
+				}
+				for range 6 {
+					o.Digest = o.Digest*3 + uint64(c.Order("next", "", abc)) //nolint:gosec // not negative
+				}
+				changed = changed || o.Digest == 40 // a run in the middle of the first part
+				return o
+			})
+		}, explore.Bounds{Faults: 1, Runs: 3000})
+		if len(r.Unstable) == 0 || r.Unstable[0] != "the same choices gave two runs: "+want || r.Complete || r.Unfinished != nil {
+			t.Errorf("%s: unstable %q, unfinished %q; want %q", r.Summary(), r.Unstable, r.Unfinished, want)
+		}
+	}
+}
+
 // TestUnstableText: the report of runs that differ has the first difference of their texts.
 func TestUnstableText(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // runs are numbered in order
@@ -420,6 +471,9 @@ func TestRandom(t *testing.T) {
 			return o
 		})
 	}, explore.RandomOptions{})
+	if steps.Runs != 1000 || steps.Complete {
+		t.Errorf("made %d runs, complete %v; want 1,000 if no number is given, and never complete", steps.Runs, steps.Complete)
+	}
 	if steps.Random.Tasks != 6 || steps.Random.Points != 3 {
 		t.Errorf("three steps of two answers have %d tasks and %d points, want 6 and 3", steps.Random.Tasks, steps.Random.Points)
 	}
@@ -463,7 +517,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestPCT: the order that shows a bug of depth 2 comes at least as often as the guarantee says.
+// TestPCT: the order that shows a bug of depth 1 comes as often as the guarantee says, for each number of faults.
 func TestPCT(t *testing.T) {
 	bad := func(order []string, _ map[string]string) bool { return strings.Join(order[:4], "") == "dcba" }
 	r := explore.Random(toy(strings.Split("abcdef", ""), bad), explore.RandomOptions{Seed: 1, Depth: 1, Bounds: explore.Bounds{Runs: 20000}})
@@ -479,6 +533,32 @@ func TestPCT(t *testing.T) {
 		share, chance := float64(r.Failures[0].Count)/20000, r.Random.Chance()
 		if want := 1 / float64(6*(faults+1)); chance != want || share < .9*chance || share > 1.1*chance {
 			t.Errorf("one of six is first, without one of %d faults, with frequency %.5f, and Chance is %.5f; want %.5f", faults, share, chance, want)
+		}
+	}
+}
+
+// TestPCTChange: with one change of the priorities, each of four orders of two tasks of two steps comes as often as the guarantee says.
+func TestPCTChange(t *testing.T) {
+	const runs = 5000
+	r := explore.Random(func() explore.Program {
+		return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
+			left, order := map[string]int{"a": 2, "b": 2}, ""
+			for left["a"] > 0 && left["b"] > 0 {
+				next := []string{"a", "b"}[c.Order("next", "", []string{"a", "b"})]
+				left[next]--
+				order += next
+			}
+			order += strings.Repeat("a", left["a"]) + strings.Repeat("b", left["b"])
+			return explore.Outcome{Violations: []check.Violation{{Invariant: order}}}
+		})
+	}, explore.RandomOptions{Seed: 1, Depth: 2, Bounds: explore.Bounds{Runs: runs}})
+	count := map[string]int{}
+	for _, f := range r.Failures {
+		count[f.Invariant] = f.Count
+	}
+	for _, order := range []string{"aabb", "abba", "baab", "bbaa"} {
+		if share, chance := float64(count[order])/runs, r.Random.Chance(); chance != .25 || share < .9*chance || share > 1.1*chance {
+			t.Errorf("%s came with frequency %.4f, and Chance is %.4f; want 0.25", order, share, chance)
 		}
 	}
 }
@@ -533,36 +613,83 @@ func TestParseChoice(t *testing.T) {
 	}
 }
 
-// TestRepeat: a failure that not each run with its choices shows is reported with the number of those that do.
+// TestRepeat: a failure that not each run with its choices shows is reported with the number of those that do, and not shrunk. If
+// none does, it is no failure, but reported.
 func TestRepeat(t *testing.T) {
-	for _, tt := range []struct{ nth, shown int }{{1, 6}, {2, 3}} {
-		n := 0
+	const none = "INV-01 was violated with [next: b], and "
+	for name, tt := range map[string]struct {
+		fails    func(run int) bool
+		repeat   int
+		shown    int
+		unstable []string
+	}{
+		"each run":       {func(int) bool { return true }, 6, 6, nil},
+		"each second":    {func(run int) bool { return run%2 == 1 }, 6, 3, nil},
+		"one":            {func(run int) bool { return run == 3 }, 6, 0, []string{none + "6 runs with the same choices do not violate it: lost"}},
+		"one, no repeat": {func(run int) bool { return run == 3 }, 0, 0, []string{none + "the same choices do not violate it again"}},
+	} {
+		run := 0
 		r := explore.Exhaust(func() explore.Program {
 			return explore.ProgramFunc(func(c *explore.Choices) explore.Outcome {
 				o := explore.Outcome{Text: func() string { return "the run\n" }}
 				if c.Order("next", "", []string{"a", "b"}) == 1 {
-					if n++; (n-1)%tt.nth == 0 {
-						o.Violations = []check.Violation{{Invariant: "INV-01"}}
+					if run++; tt.fails(run) {
+						o.Violations = []check.Violation{{Invariant: "INV-01", Message: "lost"}}
 					}
 				}
 				return o
 			})
-		}, explore.Bounds{Repeat: 6})
-		if len(r.Failures) != 1 {
-			t.Fatalf("got %d failures, want 1: %s", len(r.Failures), r.Summary())
+		}, explore.Bounds{Repeat: tt.repeat})
+		if diff := cmp.Diff(tt.unstable, r.Unstable); diff != "" || len(r.Failures) != 1-len(tt.unstable) {
+			t.Errorf("%s: %d failures, unstable (-want +got):\n%s", name, len(r.Failures), diff)
+			continue
 		}
-		f := r.Failures[0]
-		if f.Shown != tt.shown || f.Repeated != 6 || f.Text == "" || strings.Contains(f.Error(), "unstable: 3 of 6 runs") != (tt.nth == 2) {
-			t.Errorf("%d of %d runs, want %d of 6: %s", f.Shown, f.Repeated, tt.shown, f)
+		for _, f := range r.Failures {
+			all := tt.shown == tt.repeat
+			if f.Shown != tt.shown || f.Repeated != 6 || f.Minimal != all || f.Text == "" || strings.Contains(f.Error(), "unstable: 3 of 6 runs") == all {
+				t.Errorf("%s: %d of %d runs, minimal %v, want %d of 6: %s", name, f.Shown, f.Repeated, f.Minimal, tt.shown, f)
+			}
+		}
+	}
+}
+
+// TestShrink omits each choice that can be, also after a round that only found an earlier option of others.
+func TestShrink(t *testing.T) {
+	for _, tt := range []struct {
+		found, want string
+		between     []string // other runs that violate the invariant
+	}{
+		{"a:fails b:fails c:fails d:fails", "b:fails c:fails d:fails", nil},
+		{"a:hangs b:hangs c:hangs", "a:fails b:fails", []string{"a:fails b:hangs c:hangs", "a:fails b:fails c:hangs"}},
+	} {
+		var got string
+		p := toy(strings.Split("abcd", ""), func(_ []string, faults map[string]string) bool {
+			got = strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(faults), "map["), "]")
+			return got == tt.found || got == tt.want || slices.Contains(tt.between, got)
+		})()
+		var choices []explore.Choice
+		for _, c := range strings.Fields(tt.found) {
+			name, fault, _ := strings.Cut(c, ":")
+			choices = append(choices, explore.Choice{At: "call " + name, Option: fault})
+		}
+		f, err := explore.Explain(p, check.Violation{Invariant: "INV-01"}, choices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if explore.Replay(p, f.Choices); got != tt.want || !f.Minimal {
+			t.Errorf("%s became %s, minimal %v; want %s", tt.found, got, f.Minimal, tt.want)
 		}
 	}
 }
 
 // TestReduce: with a smaller script, the failure is the same one, although the run without its fault violates the invariant, too.
+// The choices that only the larger script needs are omitted.
 func TestReduce(t *testing.T) {
 	start := func(calls int) (explore.Program, error) {
 		return explore.ProgramFunc(func(c *explore.Choices) (o explore.Outcome) {
-			if c.Fault("call", "a", []string{"", "fails"}) == 1 {
+			first, second := c.Order("first", "", []string{"a", "b"}) == 1, c.Order("second", "", []string{"a", "b"}) == 1
+			fails := c.Fault("call", fmt.Sprint(calls), []string{"", "fails"}) == 1
+			if fails && (first && second || calls < 3 && !second) {
 				o.Violations = []check.Violation{{Invariant: "INV-11", Message: fmt.Sprintf(`the run fails after {"calls":%d}: "%d"`, calls, calls)}}
 			} else if calls < 3 {
 				o.Violations = []check.Violation{{Invariant: "INV-11", Message: "the run ends early"}}
@@ -572,14 +699,17 @@ func TestReduce(t *testing.T) {
 	}
 	smaller := func(calls int) iter.Seq2[int, func(at, option string) (string, string)] {
 		return func(yield func(int, func(at, option string) (string, string)) bool) {
-			if calls > 1 {
-				yield(calls-1, func(at, option string) (string, string) { return at, option })
+			lost := func(_, option string) (string, string) { return "lost", option }
+			fewer := func(at, option string) (string, string) {
+				return strings.Replace(at, fmt.Sprint(calls), fmt.Sprint(calls-1), 1), option
 			}
+			_ = calls > 1 && yield(0, lost) && yield(calls-1, fewer)
 		}
 	}
-	r := explore.Exhaust(func() explore.Program { p, _ := start(5); return p }, explore.Bounds{Faults: 1})
+	noTime := func(explored bool) string { return map[bool]string{true: "no time to shrink"}[explored] }
+	r := explore.ExhaustUntil(func() explore.Program { p, _ := start(5); return p }, explore.Bounds{Faults: 1}, noTime)
 	calls, f := explore.Reduce(r.Failures[0], 5, smaller, start)
-	if calls != 1 || f.Message != `the run fails after {"calls":1}: "1"` || fmt.Sprint(f.Choices) != "[call a: fails]" {
-		t.Errorf("got %d calls, %q with %v; want 1 call, and the fault", calls, f.Message, f.Choices)
+	if calls != 1 || f.Message != `the run fails after {"calls":1}: "1"` || fmt.Sprint(f.Choices) != "[call 1: fails]" || !f.Minimal {
+		t.Errorf("got %d calls, %q with %v, minimal %v; want 1 call, and the fault", calls, f.Message, f.Choices, f.Minimal)
 	}
 }
