@@ -259,13 +259,21 @@ func TestByFault(t *testing.T) {
 	}
 }
 
-// TestFirstFailure: the failure that is reported does not depend on the number of processors.
+// TestFirstFailure: the failure that is reported is the first one, and does not depend on the number of processors.
 func TestFirstFailure(t *testing.T) {
 	bad := func(order []string, _ map[string]string) bool { return order[0] == "c" }
 	for range 20 {
 		r := explore.Exhaust(toy(strings.Split("abcde", ""), bad), explore.Bounds{})
 		if f := r.Failures[0]; f.Run != 49 || f.Count != 24 || r.Runs != 120 {
 			t.Fatalf("run %d of %d, %d failures; want run 49 of 120, 24", f.Run, r.Runs, f.Count)
+		}
+	}
+	for _, n := range []int{1, 2, 4} {
+		was := runtime.GOMAXPROCS(n)
+		r := explore.Random(toy(strings.Split("abcde", ""), bad), explore.RandomOptions{Seed: 1, Bounds: explore.Bounds{Runs: 100}})
+		runtime.GOMAXPROCS(was)
+		if f := r.Failures[0]; f.Run != 3 || f.Count != 27 {
+			t.Errorf("random, with %d processors: run %d, %d failures; want run 3, 27", n, f.Run, f.Count)
 		}
 	}
 }
@@ -653,17 +661,20 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// TestShrink omits each choice that can be, also after a round that only found an earlier option of others.
+// TestShrink omits each choice that can be, also after a round that only found an earlier option of others, and makes at most 200 runs.
 func TestShrink(t *testing.T) {
+	names := strings.Split("abcdefghijklmnopqrst", "")
+	all := strings.Join(names, ":hangs ") + ":hangs"
 	for _, tt := range []struct {
 		found, want string
 		between     []string // other runs that violate the invariant
 	}{
 		{"a:fails b:fails c:fails d:fails", "b:fails c:fails d:fails", nil},
 		{"a:hangs b:hangs c:hangs", "a:fails b:fails", []string{"a:fails b:hangs c:hangs", "a:fails b:fails c:hangs"}},
+		{all, all, nil},
 	} {
 		var got string
-		p := toy(strings.Split("abcd", ""), func(_ []string, faults map[string]string) bool {
+		p := toy(names, func(_ []string, faults map[string]string) bool {
 			got = strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(faults), "map["), "]")
 			return got == tt.found || got == tt.want || slices.Contains(tt.between, got)
 		})()
@@ -676,8 +687,8 @@ func TestShrink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if explore.Replay(p, f.Choices); got != tt.want || !f.Minimal {
-			t.Errorf("%s became %s, minimal %v; want %s", tt.found, got, f.Minimal, tt.want)
+		if explore.Replay(p, f.Choices); got != tt.want || f.Minimal != (f.Shrunk < 200) || f.Minimal != (tt.found != all) || f.Shrunk > 200 {
+			t.Errorf("%s became %s after %d runs, minimal %v; want %s", tt.found, got, f.Shrunk, f.Minimal, tt.want)
 		}
 	}
 }
@@ -711,5 +722,38 @@ func TestReduce(t *testing.T) {
 	calls, f := explore.Reduce(r.Failures[0], 5, smaller, start)
 	if calls != 1 || f.Message != `the run fails after {"calls":1}: "1"` || fmt.Sprint(f.Choices) != "[call 1: fails]" || !f.Minimal {
 		t.Errorf("got %d calls, %q with %v, minimal %v; want 1 call, and the fault", calls, f.Message, f.Choices, f.Minimal)
+	}
+}
+
+// TestReport: what people read of a failure and of an exploration.
+func TestReport(t *testing.T) {
+	v := check.Violation{Invariant: "INV-01", Message: "lost", Hint: "keep it"}
+	fails := explore.Choice{At: "call a", Option: "fails"}
+	for want, f := range map[string]*explore.Failure{
+		"in the run without a fault, in the order of the script\nfirst\nsecond\n": {},
+		"with these choices:\n  call a: fails\nfirst\nsecond\n":                   {Choices: []explore.Choice{fails}},
+		"with these choices:\n  call a: fails\nunstable: 1 of 6 runs with these choices showed it; the last one that did:\nfirst\nsecond\n": {
+			Choices: []explore.Choice{fails}, Shown: 1, Repeated: 6},
+		"with these choices:\n  call a: fails\nwithout \"call a: fails\" the run passes; the failing run (-) and the passing one (+):\n  first\n- second\n+ end\n": {
+			Choices: []explore.Choice{fails}, Shown: 6, Repeated: 6, Flipped: &fails, Neighbor: "first\nend\n"},
+	} {
+		f.Violation, f.Text = v, "first\nsecond\n"
+		if diff := cmp.Diff(fmt.Sprintf("%s\nkeep it\n%s", v, want), f.Error()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	for want, list := range map[string][]explore.Choice{
+		"[]explore.Choice{}": nil,
+		"[]explore.Choice{\n\t{At: \"call a\", Option: \"fails\"},\n}": {fails},
+	} {
+		if got := explore.Source(list); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	for interleavings, want := range []string{"all of 1 order, with", "all of 1 order (of 1 interleaving), with"} {
+		r := explore.Result{Complete: true, Orders: 1, Interleavings: interleavings}
+		if got := r.Summary(); !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
