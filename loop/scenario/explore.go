@@ -246,7 +246,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	for i, ev := range x.events {
 		if process < len(x.processes) && x.processes[process] == i {
 			process++
-			found = appendErrors(found, x.checker.Done())
+			found = append(found, x.checker.Done()...)
 			x.checker.Reset()
 		}
 		switch b := ev.Body.(type) {
@@ -267,7 +267,7 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 	if live > abandoned {
 		report("INV-16", "%d goroutines were running when the run had ended, and %d calls were abandoned", live, abandoned)
 	}
-	found = appendErrors(found, x.checker.Done())
+	found = append(found, x.checker.Done()...)
 	if wait := x.waited(ended); ended >= 0 && wait > 0 {
 		report("INV-26", "the run ended %v after its context had ended, although no tool ran until then", wait)
 	}
@@ -280,15 +280,6 @@ func (x *exploration) Run(c *explore.Choices) explore.Outcome {
 		x.checkPairs(c.Taken(), report)
 	}
 	return explore.Outcome{Digest: x.digest(), Violations: found, Text: func() string { return x.text(found) }}
-}
-
-func appendErrors(found, more []check.Violation) []check.Violation {
-	for _, v := range more {
-		if !v.Note {
-			found = append(found, v)
-		}
-	}
-	return found
 }
 
 // waited returns how long after the end of its context the run ended, or 0 if a tool did, too.

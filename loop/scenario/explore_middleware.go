@@ -216,7 +216,7 @@ func (m *actor) wrapTool(next loop.ToolFunc) loop.ToolFunc {
 			"fails after the tool", "panics after the tool", "changes the result into an error")
 		switch action {
 		case "fails", "panics", "ends the goroutine", "answers", "changes the arguments into a list": // a call that does not run ends in any order, too
-			if _, late, err := m.x.world.Await(ctx, "", "middleware around "+call.ID, []string{""}); err != nil && !late {
+			if _, _, err := m.x.world.Await(ctx, "", "middleware around "+call.ID, []string{""}); err != nil {
 				return loop.Output{}, err
 			}
 		}

@@ -96,8 +96,8 @@ func (x *exploration) user(scripted func(context.Context, []middleware.Question)
 // person waits for the answer of a person, and returns the index of one of the options, or the error of another fault.
 func (x *exploration) person(ctx context.Context, at, name string, options []string) (int, error) {
 	all := slices.Concat(options, personFaults)
-	i, late, err := x.world.Await(ctx, "", at+" "+name, all)
-	if err != nil && !late {
+	i, _, err := x.world.Await(ctx, "", at+" "+name, all)
+	if err != nil {
 		return 0, err
 	}
 	switch all[i] {

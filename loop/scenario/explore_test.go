@@ -23,6 +23,7 @@ import (
 	"github.com/looptape/looptape/loop/explore"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
 )
 
 var update = flag.Bool("update", false, "write the file of certificates")
@@ -69,6 +70,13 @@ func (r *recording) Run(c *explore.Choices) explore.Outcome {
 		r.seen[o.Digest] = fmt.Sprint(c.Taken())
 	}
 	return o
+}
+
+// TestProgramInvalid: a script without models has no programs.
+func TestProgramInvalid(t *testing.T) {
+	if _, err := scenario.Program(&fake.Script{}, nil); err == nil || !strings.Contains(err.Error(), "missing models") {
+		t.Errorf("got the error %v, want that models are missing", err)
+	}
 }
 
 // TestExploreOrders: a step of n calls has n! orders, and each is run once. All interleavings of the goroutines give
@@ -324,17 +332,57 @@ func TestExploreWaits(t *testing.T) {
 	}
 }
 
-// TestExploreModes: a loop that changes responses in one response mode only violates INV-12, and one that changes those that come in many
-// chunks INV-10.
-func TestExploreModes(t *testing.T) {
+// TestExploreGoroutines: a goroutine that runs when the run has ended violates INV-16, and a wait that nothing ends INV-26.
+func TestExploreGoroutines(t *testing.T) {
 	for _, tt := range []struct {
-		want   string
-		change func(mode llm.ResponseMode, deltas int) bool
+		start func(r loop.RunInfo)
+		want  []string
 	}{
-		{"INV-12", func(mode llm.ResponseMode, _ int) bool { return mode == llm.NonStreaming }},
-		{"INV-10", func(_ llm.ResponseMode, deltas int) bool { return deltas > 3 }},
+		{func(r loop.RunInfo) { r.Clock.Go(func() {}) }, nil},
+		{func(r loop.RunInfo) { r.Clock.Go(func() { _ = r.Clock.Sleep(context.Background(), time.Hour) }) }, []string{"INV-16: 1 goroutines were running when the run had ended, and 0 calls were abandoned"}},
+		{func(r loop.RunInfo) {
+			wait, _ := r.Clock.Signal()
+			wait()
+		}, []string{"INV-26: the run does not end: "}},
 	} {
 		start, _ := programs(t, parallelScript(0, 0), func(c *loop.Config) {
+			c.Middleware = []loop.Middleware{{Name: "starts", New: func(r loop.RunInfo) loop.Hooks {
+				return loop.Hooks{Start: func(context.Context) (context.Context, error) {
+					tt.start(r)
+					return nil, nil
+				}}
+			}}}
+		})
+		p := start()
+		o, _ := explore.Replay(p, nil)
+		p.Close()
+		if !slices.EqualFunc(o.Violations, tt.want, func(v check.Violation, want string) bool { return strings.HasPrefix(v.Invariant+": "+v.Message, want) }) {
+			t.Errorf("got %v, want %q", o.Violations, tt.want)
+		}
+	}
+}
+
+// TestExploreModes: a loop that changes responses in one response mode only violates INV-12, and one that changes those that come in many
+// chunks INV-10. A response with chunks of its own, or whose model call fails, is not compared with other chunks.
+func TestExploreModes(t *testing.T) {
+	never := func(llm.ResponseMode, int) bool { return false }
+	grows := fake.Response{Calls: []fake.Call{{ID: "c1", Name: "t", Chunks: []string{`{"n":`, `{"n":1}`}}}}
+	for _, tt := range []struct {
+		first  fake.Response
+		option string
+		change func(mode llm.ResponseMode, deltas int) bool
+		want   string
+	}{
+		{fake.Response{Text: "done"}, "", never, "[]"},
+		{fake.Response{Text: "done"}, "", func(mode llm.ResponseMode, _ int) bool { return mode == llm.NonStreaming }, "[INV-12: run explored: the run differs from the one with responses that are buffered]"},
+		{fake.Response{Text: "done"}, "comes in chunks of one byte", func(_ llm.ResponseMode, deltas int) bool { return deltas > 3 }, "[INV-10: run explored: the run differs from the one in which the response comes in other chunks]"},
+		{grows, "call 1 comes in one event", never, "[]"},
+		{fake.Response{Attempts: []fake.Response{grows}}, "call 1 comes in one event", never, "[]"},
+		{fake.Response{Attempts: []fake.Response{{Text: "some", Error: &fake.Failure{Connection: fake.ConnectionReset}}}}, "comes in chunks of one byte", never, "[]"},
+	} {
+		script := parallelScript(0, 0)
+		script.Models[0].Responses = slices.Insert(script.Models[0].Responses, 0, tt.first)
+		start, _ := programs(t, script, func(c *loop.Config) {
 			deltas := 0
 			c.Sink = trace.SinkFunc(func(ev trace.Event) error {
 				if ev.Body.Kind() == trace.KindModelDelta {
@@ -356,30 +404,32 @@ func TestExploreModes(t *testing.T) {
 			}
 			c.Middleware = []loop.Middleware{{Name: "change", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{WrapModel: change} }}}
 		})
-		p := start()
-		got := map[string]bool{}
-		for _, list := range [][]explore.Choice{nil, {{At: "model call 1", Option: "comes in chunks of one byte"}}} {
-			o, unused := explore.Replay(p, list)
-			for _, v := range o.Violations {
-				got[v.Invariant] = true
-			}
-			if len(unused) > 0 {
-				t.Errorf("unused choices: %v", unused)
-			}
+		var list []explore.Choice
+		if tt.option != "" {
+			list = append(list, explore.Choice{At: "model call 1", Option: tt.option})
 		}
+		p := start()
+		o, unused := explore.Replay(p, list)
 		p.Close()
-		if !maps.Equal(got, map[string]bool{tt.want: true}) {
-			t.Errorf("got %v, want violations of %s", got, tt.want)
+		if got := fmt.Sprint(o.Violations); got != tt.want || len(unused) > 0 {
+			t.Errorf("%q, unused %v: got %s, want %s\n%s", tt.option, unused, got, tt.want, o.Text())
 		}
 	}
 }
 
 // TestExploreResults: a result in the trace that is not what the tool returned violates INV-01, and the result of a failed tool
-// without the text of its error INV-23. With middleware, the result is what its outermost one returns.
+// without the text of its error INV-23. With middleware, the result is what its outermost one returns. A result without a call in a request of
+// the trace violates INV-01, too.
 func TestExploreResults(t *testing.T) {
 	other := trace.SinkFunc(func(ev trace.Event) error {
 		if end, is := ev.Body.(trace.ToolEnd); is {
 			end.Result.Content[0] = llm.Text{Text: "other"}
+		}
+		return nil
+	})
+	lost := trace.SinkFunc(func(ev trace.Event) error {
+		if r, is := ev.Body.(trace.ModelRequest); is && ev.Step == 1 {
+			r.NewMessages[0] = llm.User("other")
 		}
 		return nil
 	})
@@ -399,6 +449,9 @@ func TestExploreResults(t *testing.T) {
 		{nil, nil, nil, ""},
 		{nil, other, nil, `INV-01: run explored: the result of the call "c11" is "other"; the tool returned "fine"`},
 		{nil, other, []explore.Choice{{At: "tool call c11", Option: "fails"}}, `INV-23: run explored: the result of the call "c11" is the error "other"; the tool failed with "the tool failed"`},
+		{nil, lost, nil, `INV-01: run r1 event 13: a result is for the call "c11", which no assistant message before it has`},
+		{nil, lost, []explore.Choice{{At: "store", Option: "keeps the state"}, {At: "store save 4", Option: "ends the process before it saves"}}, `INV-05: run explored: the 3 stored messages are not the first ones of the conversation, which has 4 ` +
+			`INV-01: run r1 event 13: a result is for the call "c11", which no assistant message before it has`},
 		{around, nil, nil, ""},
 		{around, other, nil, `INV-01: run explored: the result of the call "c11" is "other"; the tool returned "fine, by the middleware"`},
 	} {
@@ -459,6 +512,10 @@ func TestExploreFaults(t *testing.T) {
 	} {
 		tt.check(t, p)
 	}
+	start, _ = programs(t, parallelScript(1, 2), func(c *loop.Config) { c.ToolTimeout, c.Grace = time.Minute, time.Second })
+	abandons := start()
+	defer abandons.Close()
+	effect{"tool call c11: returns after an hour, whatever its context does; before the answer c12: the run is canceled", "abandoned       0   @1s c11"}.check(t, abandons)
 }
 
 // twoCalls is a scenario with a step of two calls. A test inserts options.
@@ -591,6 +648,9 @@ func TestExploreMiddleware(t *testing.T) {
 			{"around the model call of step 1: changes the text", "By the middleware: "},
 			{"around the model call of step 1: repeats the first part", "tool.start      0   loop_call_1"},
 			{"around the model call of step 1: sends other messages", `+user "Begin again."`},
+			{"around the model call of step 1: changes the text; model call 1: fails before the first event with status 429 and an hour to wait", "run.end         r1  error"},
+			{"around the model call of step 1: repeats the first part; model call 1: fails before the first event with status 429 and an hour to wait", "run.end         r1  error"},
+			{"around the model call of step 1: repeats the first part; model call 1: is empty", "run.end         r1  end_turn"},
 		}},
 		{"after a response", []effect{
 			{"after the response of step 1: stops the run", "pending=c11,c12"},
@@ -618,6 +678,7 @@ func TestExploreMiddleware(t *testing.T) {
 			{"around c11: panics after the tool", "tool.end        0   c11 panic"},
 			{"around c11: changes the result into an error", `tool.end        0   c11 error "fine" error`},
 			{"around c11: answers; next answer 2: c12", `tool.end        0   c12 ok`},
+			{"around c11: answers; before the answer middleware around c11: the run is canceled", "tool.end        0   c11 cancelled"},
 		}},
 		{"after a step", []effect{
 			{"after step 1: stops the run", "decision        0   stop: middleware by=explored"},
@@ -643,6 +704,10 @@ func TestExploreStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	counts, err := fake.ParseScript("s", []byte(strings.Replace(fmt.Sprintf(twoCalls, "", "text: good"), "{text: fine}", "{calls: [{text: first}, {text: second}]}", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	const continued = "run.start       continued"
 	for _, tt := range []struct {
 		script  *fake.Script
@@ -655,6 +720,7 @@ func TestExploreStore(t *testing.T) {
 			{"save 1: ends the process before it saves", continued},
 			{"save 2: ends the process before it saves", continued},
 			{"save 2: ends the process after it has saved", "resumed         continued r1"},
+			{"save 2: ends the process after it has saved; middleware: acts before a step; middleware before step 1 #2: removes the last message", "has no result"},
 			{"save 3: ends the process after it has saved", continued},
 			{"save 4: ends the process after it has saved", "run.end         r1  end_turn"},
 		}},
@@ -664,6 +730,7 @@ func TestExploreStore(t *testing.T) {
 			{"save 2: ends the process before it saves", continued},
 			{"save 2: ends the process after it has saved", continued},
 		}},
+		{counts, []effect{{"save 2: ends the process after it has saved", `tool.end        continued c1 ok "second"`}}},
 	} {
 		start, _ := programs(t, tt.script, nil)
 		p := start()
