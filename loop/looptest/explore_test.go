@@ -274,6 +274,10 @@ func exploredLoop(name string) (looptest.Loop, *looptest.ExploreOptions) {
 		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Faults: 3}
 	case "no response":
 		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Script: &fake.Script{Models: []fake.ModelScript{{Name: "main"}}, Input: []llm.Message{llm.User("go")}}}
+	case "repeated":
+		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Choices: []explore.Choice{{At: "model call 1", Option: "call 1 has an empty id"}}}
+	case "unknown choice":
+		return looptest.LoopFunc(kernel), &looptest.ExploreOptions{Choices: []explore.Choice{{At: "next answer 9", Option: "c1"}}}
 	case "negative runs":
 		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Runs: -5}
 	case "in part":
@@ -329,6 +333,31 @@ func TestExploreRepeats(t *testing.T) {
 		opts := &looptest.ExploreOptions{Script: script, Choices: parseSource(t, source)}
 		if !slices.ContainsFunc(looptest.Replayed(t, looptest.LoopFunc(plainLoop), opts), func(v check.Violation) bool { return v.Invariant == f.Invariant }) {
 			t.Errorf("%s is not violated again by\n%s", f.Invariant, source)
+		}
+	}
+}
+
+// TestExploreRepeatSource: the test that a report has calls the function that explored the loop, with its options and any script.
+func TestExploreRepeatSource(t *testing.T) {
+	f := &explore.Failure{Violation: check.Violation{Invariant: "INV-01"}}
+	quoted := twoCalls()
+	quoted.Input = []llm.Message{llm.User("a `b`")}
+	unwritable := twoCalls()
+	unwritable.Models[0].Responses[1].Err = errors.New("no")
+	http := looptest.HTTPLoop(httpLoop("chat", llm.Streaming, ""))
+	for name, tt := range map[string]struct {
+		loop looptest.Loop
+		opts *looptest.ExploreOptions
+		want string
+	}{
+		"a loop":             {looptest.LoopFunc(kernel), &looptest.ExploreOptions{}, "looptest.Explore(t, loop, &looptest.ExploreOptions{Script: script, Faults: -1, Runs: 1})"},
+		"a loop over HTTP":   {http, &looptest.ExploreOptions{}, "looptest.ExploreHTTP(t, run, &looptest.ExploreOptions{Script: script, Faults: -1, Runs: 1})"},
+		"tools that panic":   {looptest.LoopFunc(kernel), &looptest.ExploreOptions{Panics: true}, "&looptest.ExploreOptions{Script: script, Panics: true, Faults: -1, Runs: 1})"},
+		"a backquote":        {looptest.LoopFunc(kernel), &looptest.ExploreOptions{Script: quoted}, `[]byte("version: 2\n`},
+		"no scenario for it": {looptest.LoopFunc(kernel), &looptest.ExploreOptions{Script: unwritable}, "The script cannot be written as a scenario: "},
+	} {
+		if source := looptest.RepeatTest(t, tt.loop, tt.opts, f); !strings.Contains(source, tt.want) {
+			t.Errorf("%s: want %s in\n%s", name, tt.want, source)
 		}
 	}
 }
