@@ -2,11 +2,11 @@ package fake
 
 import "reflect"
 
-// clone returns a deep copy of a value without unexported fields.
+// clone returns a deep copy of a value without unexported fields, apart from those of errors, which are the same.
 func clone[T any](v T) T { return deepCopy(reflect.ValueOf(&v).Elem()).Interface().(T) }
 
 func deepCopy(v reflect.Value) reflect.Value {
-	if v.IsZero() {
+	if v.IsZero() || v.Type() == reflect.TypeFor[error]() { // a copy of an error would be another one
 		return v
 	}
 	out := reflect.New(v.Type()).Elem()
