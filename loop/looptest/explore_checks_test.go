@@ -190,7 +190,11 @@ func TestExploreWrongResults(t *testing.T) {
 		}), "INV-05"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := looptest.Explored(t, tt.loop, nil)
+			opts := &looptest.ExploreOptions{}
+			if name == "the last message of a request is changed" { // each run has too many calls
+				opts.Faults = -1
+			}
+			r := looptest.Explored(t, tt.loop, opts)
 			if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return f.Invariant == tt.invariant }) {
 				t.Errorf("%s: got %v, want %s", r.Summary(), r.Failures, tt.invariant)
 			}
@@ -336,6 +340,43 @@ func TestExploreScripts(t *testing.T) {
 				return steps(c)
 			}
 		}),
+		"saves without the context of its run": with(func(s *small) {
+			s.steps = func(c *smallRun) error {
+				err := steps(c)
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), time.Minute) //nolint:forbidigo // virtual: it is a bubble's
+				defer cancel()
+				_, _ = c.in.Choose(ctx, "save", "saves", "fails")
+				return err
+			}
+		}),
+		"loads before its first request": looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			if got, err := in.Choose(ctx, "load", "", "fails"); got != "" || err != nil {
+				return nil, errors.Join(errors.New("nothing is loaded"), err)
+			}
+			return newSmall().Run(ctx, in)
+		}),
+		"one array for all requests": with(func(s *small) {
+			s.call = func(c *smallRun) (*llm.Response, error) {
+				if cap(c.history) < 100 {
+					c.history = append(make([]llm.Message, 0, 100), c.history...)
+				}
+				resp, err := llm.Collect(c.in.Model.Stream(c.ctx, &llm.Request{Messages: c.history}))
+				c.usage = c.usage.Add(resp.Usage)
+				return resp, err
+			}
+		}),
+		"trims texts": with(func(s *small) {
+			s.call = func(c *smallRun) (*llm.Response, error) {
+				resp, err := newSmall().call(c)
+				for i, p := range resp.Parts {
+					if text, is := p.(llm.Text); is {
+						text.Text = strings.TrimSpace(text.Text)
+						resp.Parts[i] = text
+					}
+				}
+				return resp, err
+			}
+		}),
 		"stops at the finish": with(func(s *small) {
 			s.call = func(c *smallRun) (*llm.Response, error) {
 				var acc llm.Accumulator
@@ -376,6 +417,17 @@ func TestExploreScripts(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestExploreSchema: an error that a loop makes up for a call that fits the schema of its tool is found.
+func TestExploreSchema(t *testing.T) {
+	script := oneStep()
+	script.Tools[0].Parameters = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
+	refuses := withTool(func(_ context.Context, _ *smallRun, call llm.ToolCall) llm.ToolResult { return failed(call, "no") })
+	r := looptest.Explored(t, refuses, &looptest.ExploreOptions{Script: script, Faults: -1})
+	if len(r.Failures) != 1 || r.Failures[0].Invariant != "INV-23" {
+		t.Errorf("got %v, want INV-23", r.Failures)
 	}
 }
 

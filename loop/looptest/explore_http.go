@@ -103,7 +103,7 @@ func (s *exploredServer) check() {
 		failed = r.err.Error()
 	}
 	switch {
-	case report.Requests > 0 || r.canceled:
+	case report.Requests > 0 || r.mayStop():
 	case s.elsewhere != "":
 		r.report("INV-11", "the loop ignores the base URL %s: its first request is %s", httpURL, s.elsewhere)
 	case len(report.UnmatchedRequests) == 0:

@@ -20,11 +20,9 @@ func (r *exploredRun) check() {
 	if list := r.requests; len(list) > 0 && !hasInput(list[0].messages, r.script.Input) {
 		r.report("INV-05", "request 1 does not have the messages of the input")
 	}
+	r.checkUnchanged()
 	var prev []llm.Message
 	for i, s := range r.requests {
-		if !bytes.Equal(jsonOf(s.messages), s.json) {
-			r.report("INV-06", "request %d was changed after it was sent", i+1)
-		}
 		if n := len(prev); n > len(s.messages) || !same(prev, s.messages[:n]) {
 			r.report("INV-05", "request %d does not begin with the messages of the request before it", i+1)
 		} else if i > 0 && r.responses[i-1] != nil {
@@ -34,11 +32,6 @@ func (r *exploredRun) check() {
 		where := fmt.Sprintf("request %d", i+1)
 		r.checkList(where, append(slices.Clone(s.messages), llm.User("end")))
 		r.checkTexts(where, s.messages)
-	}
-	for i, s := range r.steps {
-		if !bytes.Equal(jsonOf(s.messages), s.json) {
-			r.report("INV-06", "the messages of Input.Step call %d were changed later", i+1)
-		}
 	}
 	r.checkEntered()
 	if longest, again := longestOf(r.requests, func(s sent) []llm.Message { return s.messages }); again {
@@ -55,12 +48,26 @@ func (r *exploredRun) check() {
 		r.report(id, "the run fails: %v", r.err)
 	case r.err == nil && !r.canceled && last >= 0 && r.responses[last] == nil:
 		r.report("INV-11", "the run ends without an error, and model call %d failed", last+1)
-	case r.err == nil && !r.canceled && last < 0:
+	case r.err == nil && last < 0 && !r.mayStop():
 		r.report("INV-11", "the run ends without an error, and called no model")
-	case r.err == nil && !r.canceled:
+	case r.err == nil && last >= 0 && !r.canceled:
 		r.checkEnd(r.responses[last])
 	}
 	r.checkResult()
+}
+
+// checkUnchanged checks that requests and exposed messages are as they were.
+func (r *exploredRun) checkUnchanged() {
+	for i, s := range r.requests {
+		if !bytes.Equal(jsonOf(s.messages), s.json) {
+			r.report("INV-06", "request %d was changed after it was sent", i+1)
+		}
+	}
+	for i, s := range r.steps {
+		if !bytes.Equal(jsonOf(s.messages), s.json) {
+			r.report("INV-06", "the messages of Input.Step call %d were changed later", i+1)
+		}
+	}
 }
 
 // longestOf returns the messages of the longest request. again is true if the loop began again from an earlier point.

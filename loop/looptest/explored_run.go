@@ -114,8 +114,11 @@ func (r *exploredRun) checkRun() {
 	} else {
 		r.check()
 	}
-	r.unused = requests == 0 && !r.canceled && !r.chosen && r.modelFault == ""
+	r.unused = requests == 0 && !r.mayStop()
 }
+
+// mayStop reports whether a loop may end before it calls the model.
+func (r *exploredRun) mayStop() bool { return r.canceled || r.chosen || r.modelFault != "" || r.someDenied() }
 
 func (r *exploredRun) log(format string, args ...any) {
 	r.mu.Lock()
@@ -177,6 +180,8 @@ func (r *exploredRun) run(t *testing.T) {
 	}
 	if r.done {
 		r.checkRun()
+	} else {
+		r.checkUnchanged()
 	}
 	r.checked.Store(true)
 	release()
