@@ -109,6 +109,9 @@ func (w *World) Renew() context.Context {
 	return w.ctx
 }
 
+// Unused returns the responses that no request of the run has selected.
+func (w *World) Unused() []Recorded { return w.model.UnusedResponses() }
+
 // Stream implements [llm.Model] for the run.
 func (w *World) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {

@@ -420,6 +420,62 @@ func TestExploreScripts(t *testing.T) {
 	}
 }
 
+// TestExploreModels: a loop that hands over to a second model passes, and one that does not is found.
+func TestExploreModels(t *testing.T) {
+	script := &fake.Script{
+		Models: []fake.ModelScript{{Name: "planner", Responses: []fake.Response{{Text: "plan"}}}, {Name: "worker", Responses: []fake.Response{{Text: "done"}}}},
+		Input:  []llm.Message{llm.User("go")},
+	}
+	for _, models := range [][]string{{"planner", "worker"}, {"planner"}} {
+		loop := looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			history := slices.Clone(in.Messages)
+			for i, name := range models {
+				if i > 0 {
+					history = append(history, llm.User("Go on."))
+				}
+				response, err := llm.Collect(in.Model.Stream(ctx, &llm.Request{Model: name, Messages: slices.Clone(history)}))
+				if err != nil {
+					return nil, err
+				}
+				history = append(history, response.Message())
+			}
+			return &looptest.Result{Messages: history[len(in.Messages):]}, nil
+		})
+		var got []string
+		for _, f := range looptest.Explored(t, loop, &looptest.ExploreOptions{Script: script, Faults: -1}).Failures {
+			got = append(got, f.Invariant+": "+f.Message)
+		}
+		if wrong := "INV-11: the run ends early: response 1 of worker was never requested"; len(models) == 1 && !slices.Equal(got, []string{wrong}) || len(models) > 1 && len(got) > 0 {
+			t.Errorf("%q: got %q", models, got)
+		}
+	}
+}
+
+// TestExploreHedged: a loop that calls a model twice at once, and cancels the call that is not the first to end, passes.
+func TestExploreHedged(t *testing.T) {
+	looptest.Explore(t, with(func(s *small) {
+		s.call = func(c *smallRun) (*llm.Response, error) {
+			ctx, cancel := context.WithCancel(c.ctx)
+			defer cancel()
+			type answer struct {
+				*llm.Response
+				err error
+			}
+			answers := make(chan answer, 2)
+			for range 2 {
+				go func() {
+					response, err := llm.Collect(c.in.Model.Stream(ctx, &llm.Request{Messages: slices.Clone(c.history)}))
+					answers <- answer{response, err}
+				}()
+			}
+			first := <-answers
+			cancel()
+			c.usage = c.usage.Add(first.Usage).Add((<-answers).Usage)
+			return first.Response, first.err
+		}
+	}), &looptest.ExploreOptions{Faults: -1})
+}
+
 // TestExploreSchema: an error that a loop makes up for a call that fits the schema of its tool is found.
 func TestExploreSchema(t *testing.T) {
 	script := oneStep()

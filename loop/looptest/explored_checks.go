@@ -35,9 +35,9 @@ func (r *exploredRun) check() {
 	}
 	r.checkEntered()
 	if longest, again := longestOf(r.requests, func(s sent) []llm.Message { return s.messages }); again {
-		r.checkRepeated(longest, r.responses[len(r.responses)-1])
+		r.checkRepeated(longest, r.responses[r.last()])
 	}
-	switch last := len(r.responses) - 1; {
+	switch last := r.last(); {
 	case r.err != nil && last >= 0 && r.responses[last] != nil && !isComplete(r.responses[last]):
 		// The loop may fail because of such an end.
 	case r.err != nil && !r.canceled && !r.chosen && (r.modelFault == "" || r.callFault()):
@@ -52,8 +52,32 @@ func (r *exploredRun) check() {
 		r.report("INV-11", "the run ends without an error, and called no model")
 	case r.err == nil && last >= 0 && !r.canceled:
 		r.checkEnd(r.responses[last])
+		r.checkUnused()
 	}
 	r.checkResult()
+}
+
+// last returns the index of the last request that the loop did not cancel itself, or of the last one if there is none, or -1.
+func (r *exploredRun) last() int {
+	last := len(r.responses) - 1
+	for i := last; i >= 0; i-- {
+		if !r.discarded[i] {
+			return i
+		}
+	}
+	return last
+}
+
+// checkUnused checks that a run in which nothing fails uses each response of the script, unless it leaves calls to its caller or has a
+// response at which a loop may stop.
+func (r *exploredRun) checkUnused() {
+	if r.modelFault != "" || r.toolFault || r.mayStop() || r.stalls || r.errors || r.result == nil || len(r.result.Pending) > 0 ||
+		slices.ContainsFunc(r.responses, func(resp *llm.Response) bool { return resp == nil || !isComplete(resp) }) {
+		return
+	}
+	for _, u := range r.world.Unused() {
+		r.report("INV-11", "the run ends early: response %d of %s was never requested", u.Response+1, u.Session)
+	}
 }
 
 // checkUnchanged checks that requests and exposed messages are as they were.
@@ -534,7 +558,7 @@ func (r *exploredRun) checkPending() {
 
 // checkAnswerMessage checks that the messages of the result end with the last response, if that is an answer.
 func (r *exploredRun) checkAnswerMessage(added []llm.Message) {
-	last := r.responses[len(r.responses)-1]
+	last := r.responses[r.last()]
 	if r.err != nil || r.canceled || r.chosen || last == nil || last.FinishReason != llm.FinishStop || len(last.Calls()) > 0 || last.Text() == "" {
 		return
 	}

@@ -47,6 +47,7 @@ type exploredRun struct {
 	text        []string // what happened, in order
 	requests    []sent
 	responses   []*llm.Response // of the requests; nil if one failed
+	discarded   map[int]bool    // the requests that the loop canceled, by their index
 	entered     []*toolRun
 	inFlight    int
 	decisions   int                 // calls of Input.Approve and Input.Choose
@@ -118,7 +119,9 @@ func (r *exploredRun) checkRun() {
 }
 
 // mayStop reports whether a loop may end before it calls the model.
-func (r *exploredRun) mayStop() bool { return r.canceled || r.chosen || r.modelFault != "" || r.someDenied() }
+func (r *exploredRun) mayStop() bool {
+	return r.canceled || r.chosen || r.modelFault != "" || r.someDenied()
+}
 
 func (r *exploredRun) log(format string, args ...any) {
 	r.mu.Lock()
@@ -140,7 +143,7 @@ func (r *exploredRun) run(t *testing.T) {
 	defer release()
 	changed := r.world.BeginAnswers(r.panics)
 	r.faulty, r.hangs = map[string]bool{}, r.stalls
-	r.approvals = map[entry]approvals{}
+	r.approvals, r.discarded = map[entry]approvals{}, map[int]bool{}
 	var model llm.Model = llm.ModelFunc(r.stream)
 	if r.wire != nil {
 		r.http = newExploredServer(r)
@@ -359,6 +362,9 @@ func (r *exploredRun) stream(ctx context.Context, req *llm.Request) iter.Seq2[ll
 			if err != nil {
 				r.mu.Lock()
 				r.usage = r.usage.Add(acc.Response().Usage)
+				if ctx.Err() != nil && r.ctx.Err() == nil && !r.mayTimeOut && !r.stalls {
+					r.discarded[n] = true
+				}
 				if r.modelFault == "" && (ctx.Err() == nil || r.stalls && r.ctx.Err() == nil) {
 					r.modelFault = "has an error in the script" // or never answers there
 				}
