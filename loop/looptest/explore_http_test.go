@@ -258,6 +258,17 @@ func TestExploreHTTPConversation(t *testing.T) {
 			in.Messages = []llm.Message{llm.User("something else")}
 			return right(ctx, client, url, in)
 		}, `INV-05: run explored: no request has the text of the last message of the input, "go" []`},
+		"another prompt and a system prompt": {changing(func(req *llm.Request) {
+			req.System, req.Messages[0] = llm.SystemText("Be brief."), llm.User("something else")
+		}), `INV-05: run explored: no request has the text of the last message of the input, "go" []`},
+		"an unknown path": {func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			answer, err := right(ctx, client, url, in)
+			_, failed := askHTTP(ctx, client, url+"/other", "some-model", in.Messages)
+			if failed == nil {
+				return "", errors.New("a request to an unknown path has a response")
+			}
+			return answer, err
+		}, "INV-24: run explored: POST /other/openai/v1/chat/completions: unknown path; the server has "},
 		"again after a failed model call": {again(func(*looptest.Input) func(error) bool {
 			return func(err error) bool { return err != nil }
 		}), `INV-08: run explored: the tool a ran 2 times with {"n":1}, and the conversation has 1 of these calls: others were discarded after their tools had run [model call 3: fails before the first event with status 400]`},
@@ -275,11 +286,41 @@ func TestExploreHTTPConversation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := looptest.Explored(t, c.loop, nil)
-			if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return fmt.Sprint(f.Violation, " ", f.Choices) == c.want }) {
+			if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool {
+				return strings.HasPrefix(fmt.Sprint(f.Violation, " ", f.Choices), c.want)
+			}) {
 				t.Errorf("got %v, want %s", r.Failures, c.want)
 			}
 		})
 	}
+	for name, loop := range map[string]looptest.HTTPLoop{
+		"the prompt is in the system prompt": changing(func(req *llm.Request) {
+			req.System, req.Messages[0] = llm.SystemText("You do: "+req.Messages[0].Text()), llm.User("Begin.")
+		}),
+		"it loads before its first request": func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			if got, err := in.Choose(ctx, "load", "", "fails"); got != "" || err != nil {
+				return "", errors.Join(errors.New("nothing is loaded"), err)
+			}
+			return changing(func(*llm.Request) {})(ctx, client, url, in)
+		},
+		"a new line after the answer": func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			answer, err := changing(func(*llm.Request) {})(ctx, client, url, in)
+			return answer + "\n", err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looptest.ExploreHTTP(t, loop, &looptest.ExploreOptions{Script: oneStep()})
+		})
+	}
+	// Another conversation may have fewer messages, or only another system prompt.
+	two := oneStep()
+	two.Input = []llm.Message{llm.User("hello"), llm.User("go")}
+	two.Models = append(two.Models, fake.ModelScript{Name: "other", Responses: []fake.Response{{Text: "yes"}}})
+	looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+		answer, err := right(ctx, client, url, in)
+		_, failed := askHTTP(ctx, client, url, "other", []llm.Message{llm.User("Is that right?")})
+		return answer, errors.Join(err, failed)
+	}, &looptest.ExploreOptions{Script: two, Faults: -1})
 	// Several conversations may run the same calls.
 	orders := &looptest.ExploreOptions{Script: twoCalls(), Faults: -1}
 	looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
@@ -330,6 +371,41 @@ func TestExploreHTTPScripts(t *testing.T) {
 		}
 		return answer, err
 	}, &looptest.ExploreOptions{Script: cut, Faults: -1})
+	// Another model continues the conversation.
+	handover := &fake.Script{
+		Models: []fake.ModelScript{{Name: "planner", Responses: []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "a", Arguments: `{"n":1}`}}}}}, {Name: "worker", Responses: []fake.Response{{Text: "done"}}}},
+		Tools:  []fake.Tool{{Name: "a"}},
+		Input:  []llm.Message{llm.User("go")},
+	}
+	for name, client := range httpClients {
+		t.Run(name, func(t *testing.T) {
+			looptest.ExploreHTTP(t, func(ctx context.Context, h *http.Client, url string, in *looptest.Input) (string, error) {
+				model := client(url)
+				model.HTTP = h
+				s := newSmall()
+				s.call = func(c *smallRun) (*llm.Response, error) {
+					name := "planner"
+					if len(c.history) > 1 {
+						name = "worker"
+					}
+					return llm.Collect(named{model, name, false}.Stream(c.ctx, &llm.Request{Messages: slices.Clone(c.history)}))
+				}
+				out, err := s.Run(ctx, in)
+				if err != nil {
+					return "", err
+				}
+				return out.Messages[len(out.Messages)-1].Text(), nil
+			}, &looptest.ExploreOptions{Script: handover, Faults: -1})
+		})
+	}
+	texts := &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "one"}, {Text: "two"}}}}, Input: []llm.Message{llm.User("go")}}
+	early := looptest.Explored(t, looptest.HTTPLoop(func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+		response, err := askHTTP(ctx, client, url, "some-model", in.Messages)
+		return response.Text(), err
+	}), &looptest.ExploreOptions{Script: texts, Faults: -1})
+	if len(early.Failures) != 1 || early.Failures[0].Message != "the run ends early: Response 2 of `main` was never requested." {
+		t.Errorf("got %v, want that the run ends early", early.Failures)
+	}
 	sub := &fake.Script{
 		Models: []fake.ModelScript{
 			{Name: "main", Responses: []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "ask", Arguments: `{"n":1}`}}}, {Text: "done"}}},
@@ -339,13 +415,38 @@ func TestExploreHTTPScripts(t *testing.T) {
 	}
 	looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
 		in.Tools = append(in.Tools, looptest.Tool{Name: "ask", Run: func(ctx context.Context, args string) (string, error) {
-			model := httpClients["chat"](url)
-			model.HTTP = client
-			response, err := llm.Collect(named{model, "sub", false}.Stream(ctx, &llm.Request{Messages: []llm.Message{llm.User("sub " + args)}}))
+			response, err := askHTTP(ctx, client, url, "sub", []llm.Message{llm.User("sub " + args)})
 			return response.Text(), err
 		}})
 		return right(ctx, client, url, in)
 	}, &looptest.ExploreOptions{Script: sub})
+}
+
+// askHTTP sends one request.
+func askHTTP(ctx context.Context, client *http.Client, url, name string, messages []llm.Message) (*llm.Response, error) {
+	model := httpClients["chat"](url)
+	model.HTTP = client
+	return llm.Collect(named{model, name, false}.Stream(ctx, &llm.Request{Messages: messages}))
+}
+
+// changing returns a right loop that changes its requests.
+func changing(change func(req *llm.Request)) looptest.HTTPLoop {
+	return func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+		s := newSmall()
+		s.call = func(c *smallRun) (*llm.Response, error) {
+			req := &llm.Request{Messages: slices.Clone(c.history)}
+			change(req)
+			return llm.Collect(c.in.Model.Stream(c.ctx, req))
+		}
+		model := httpClients["chat"](url)
+		model.HTTP = client
+		in.Model = named{model, "some-model", false}
+		out, err := s.Run(ctx, in)
+		if err != nil || len(out.Messages) == 0 {
+			return "", err
+		}
+		return out.Messages[len(out.Messages)-1].Text(), nil
+	}
 }
 
 // oneStep is a script with one call.

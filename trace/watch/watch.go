@@ -401,12 +401,38 @@ func (w *Monitor) recall(c *Conversation) (known int, responses *received, repea
 	defer w.mu.Unlock()
 	m := w.memory(c.request.key())
 	for i, hash := range c.hashes {
-		if before := m.byHash[hash]; before != nil && i < len(c.hashes)-1 {
+		if i == len(c.hashes)-1 {
+			break
+		}
+		before := m.byHash[hash]
+		if before == nil {
+			before = w.otherModel(c.request, hash, i+1)
+		}
+		if before != nil {
 			before.continued = true
 			known, responses = i+1, before
 		}
 	}
 	return known, responses, m.invalid[c.Hash()]
+}
+
+// otherModel returns the responses of another model to the messages with this hash, if message n of a request is one of them: a client
+// may continue a conversation with another model.
+func (w *Monitor) otherModel(q *Request, hash uint64, n int) *received {
+	if q.Session != "" || q.recorded || len(w.sessions) < 2 {
+		return nil
+	}
+	key := contentKey(q.Request.Messages[n])
+	if q.Request.Messages[n].Role != llm.RoleAssistant || key == "" {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.sessions)) {
+		h := w.sessions[name].byHash[hash]
+		if h != nil && h.session == "" && slices.ContainsFunc(h.responses, func(m llm.Message) bool { return contentKey(m) == key }) {
+			return h
+		}
+	}
+	return nil
 }
 
 // AddUnparsedRequest records a request whose body cannot be parsed. It continues the responses
