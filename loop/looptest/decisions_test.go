@@ -81,7 +81,24 @@ func TestExploreDecisions(t *testing.T) {
 }
 
 // deciding returns right loops that ask.
-func deciding() []*small { return []*small{approving(), failing(), locking(), askingAgain()} }
+func deciding() []*small {
+	apologizing, once := approving(), newSmall()
+	apologizing.steps = func(c *smallRun) error {
+		err := steps(c)
+		if got, failure := c.in.Choose(c.ctx, "answer", "", "is not saved"); err == nil && failure == nil && got != "" {
+			c.history[len(c.history)-1] = llm.Assistant(llm.Text{Text: "I could not save the answer."})
+		}
+		return err
+	}
+	once.batch = func(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) {
+		if approved, err := c.in.Approve(c.ctx, calls[0]); !approved || err != nil { // the others need no approval
+			results, err := batch(c, calls[1:])
+			return append([]llm.ToolResult{failed(calls[0], "not run")}, results...), err
+		}
+		return batch(c, calls)
+	}
+	return []*small{approving(), failing(), locking(), askingAgain(), apologizing, once}
+}
 
 // overHTTP returns the loop with a model over HTTP. Its answer is another one if that cannot be saved.
 func overHTTP(s *small) func(context.Context, *http.Client, string, *looptest.Input) (string, error) {
@@ -233,6 +250,18 @@ func TestExploreDecisionsFinds(t *testing.T) {
 			}
 			return results, nil
 		}), "INV-23", ": is denied"},
+		"the run fails although it was saved": {with(func(s *small) {
+			s.steps = func(c *smallRun) error { return errors.Join(steps(c), save(c), errors.New("no")) }
+		}), "INV-11", ""},
+		"the answer is lost although it was saved": {with(func(s *small) {
+			s.steps = func(c *smallRun) error {
+				err := errors.Join(steps(c), save(c))
+				if n := len(c.history) - 1; err == nil {
+					c.history = c.history[:n]
+				}
+				return err
+			}
+		}), "INV-11", ""},
 		"a denied call has the result of another": {deniedFirst(func(calls []llm.ToolCall, results []llm.ToolResult) ([]llm.ToolResult, error) {
 			for i, r := range results {
 				if strings.Contains(r.Text(), "denied") {

@@ -250,6 +250,22 @@ func TestExploreHidden(t *testing.T) {
 			}
 			return r, err
 		}),
+		"messages of the result": ending(func(_ context.Context, r *looptest.Result) {
+			if n := len(r.Messages) - 1; n >= 0 {
+				r.Messages[n].Parts = append(slices.Clone(r.Messages[n].Parts), llm.Reasoning{Text: other()})
+			}
+		}),
+		"usage": ending(func(_ context.Context, r *looptest.Result) {
+			if count.Add(1)%2 == 0 {
+				r.Usage = nil
+			}
+		}),
+		"violations": looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			if count.Add(1)%2 == 0 {
+				defer func() { in.Messages[0] = llm.User("changed") }()
+			}
+			return newSmall().Run(ctx, in)
+		}),
 		"exposed messages": looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 			in.Step([]llm.Message{llm.User(other())})
 			return newSmall().Run(ctx, in)

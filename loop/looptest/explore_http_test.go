@@ -261,6 +261,11 @@ func TestExploreHTTPConversation(t *testing.T) {
 		"another prompt and a system prompt": {changing(func(req *llm.Request) {
 			req.System, req.Messages[0] = llm.SystemText("Be brief."), llm.User("something else")
 		}), `INV-05: run explored: no request has the text of the last message of the input, "go" []`},
+		"no answer of two conversations": {func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
+			_, err := right(ctx, client, url, in)
+			_, otherErr := right(ctx, client, url, &looptest.Input{Tools: in.Tools, Messages: []llm.Message{llm.User("go on")}})
+			return "", errors.Join(err, otherErr)
+		}, `INV-11: run explored: the run returned ""; the text of the last response is "done" []`},
 		"an unknown path": {func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
 			answer, err := right(ctx, client, url, in)
 			_, failed := askHTTP(ctx, client, url+"/other", "some-model", in.Messages)

@@ -84,6 +84,7 @@ func TestCheckOutput(t *testing.T) {
 		"explored, no reason":  {"explore:plain,INV-05", "", false, []string{`exception "INV-05": want an invariant and a reason`}},
 		"explored, a leak":     {"explore:leaks", "", false, []string{"INV-16: run explored: the run returned, but a goroutine cannot end"}},
 		"no response":          {"explore:no response", "", false, []string{"looptest: the script has no response of a model: add one to Models"}},
+		"explored":             {"explore:plain", "", false, []string{"func TestExploredINV04(t *testing.T) {"}},
 		"explored, repeated":   {"explore:repeated", "", false, []string{"INV-04: run explored: ", "Generate an id for each call"}},
 		"no such choice":       {"explore:unknown choice", "", false, []string{`the run has no such choice: "next answer 9: c1"`}},
 		"negative runs":        {"explore:negative runs", "", false, []string{"looptest: ExploreOptions.Runs is -5: want a number from 1"}},
