@@ -184,6 +184,38 @@ func TestExploreWrongResults(t *testing.T) {
 			}
 			return r, err
 		}), "INV-11"},
+		"the last message of a request is changed": {with(func(s *small) {
+			s.call = func(c *smallRun) (*llm.Response, error) {
+				req := &llm.Request{Messages: slices.Clone(c.history)}
+				resp, err := llm.Collect(c.in.Model.Stream(c.ctx, req))
+				c.usage = c.usage.Add(resp.Usage)
+				if n := len(req.Messages) - 1; n > 1 {
+					req.Messages[n] = llm.User("changed")
+				}
+				return resp, err
+			}
+		}), "INV-06"},
+		"a question in place of the answer": {with(func(s *small) {
+			s.steps = func(c *smallRun) error {
+				err := steps(c)
+				if n := len(c.history) - 1; err == nil && c.ctx.Err() == nil && c.history[n].Role == llm.RoleAssistant {
+					c.history[n] = llm.User("Please answer.")
+					return steps(c)
+				}
+				return err
+			}
+		}), "INV-11"},
+		"a run fails": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			r, err := newSmall().Run(ctx, in)
+			return r, errors.Join(err, errors.New("no"))
+		}), "INV-11"},
+		"no result after calls": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+			_, err := llm.Collect(in.Model.Stream(ctx, &llm.Request{Messages: in.Messages}))
+			return nil, err
+		}), "INV-11"},
+		"an answer without a model": {looptest.LoopFunc(func(context.Context, *looptest.Input) (*looptest.Result, error) {
+			return &looptest.Result{Messages: []llm.Message{llm.Assistant(llm.Text{Text: "hi"})}}, nil
+		}), "INV-11"},
 		"the input is not sent": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 			in.Messages = []llm.Message{llm.User("hello")}
 			return newSmall().Run(ctx, in)
@@ -192,7 +224,7 @@ func TestExploreWrongResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := &looptest.ExploreOptions{}
 			if name == "the last message of a request is changed" { // each run has too many calls
-				opts.Faults = -1
+				opts.Faults, opts.Runs = -1, 1
 			}
 			r := looptest.Explored(t, tt.loop, opts)
 			if !slices.ContainsFunc(r.Failures, func(f *explore.Failure) bool { return f.Invariant == tt.invariant }) {
