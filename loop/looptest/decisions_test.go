@@ -78,6 +78,21 @@ func TestExploreDecisions(t *testing.T) {
 	for _, loop := range deciding() {
 		looptest.Explore(t, loop, &looptest.ExploreOptions{Script: twoCalls()})
 	}
+	// A loop may ask for the first of two equal calls alone.
+	looptest.Explore(t, looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
+		first := true
+		return with(func(s *small) {
+			s.tool = func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
+				if first {
+					first = false
+					if approved, err := c.in.Approve(ctx, call); !approved || err != nil {
+						return failed(call, "not run")
+					}
+				}
+				return tool(ctx, c, call)
+			}
+		}).Run(ctx, in)
+	}), &looptest.ExploreOptions{Script: oneCall()})
 }
 
 // deciding returns right loops that ask.

@@ -347,6 +347,11 @@ func TestExploreScripts(t *testing.T) {
 			Tools: []fake.Tool{{Name: "weather", Behavior: fake.Behavior{Text: "rain"}}, {Name: "deploy", Behavior: fake.Behavior{Text: "success"}}}, Input: []llm.Message{llm.User("go")},
 			Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: "{}"}, {ID: "c2", Name: "deploy", Arguments: "{}"}}}, {Text: "done"}}}},
 		},
+		"a text beside a call": {
+			Tools: []fake.Tool{a}, Input: []llm.Message{llm.User("go")},
+			Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "I call a. ", Calls: []fake.Call{{ID: "c1", Name: "a", Arguments: `{"n":1}`}}}, {Text: " done\n"}}}},
+		},
+		"a schema":                     script(fake.Tool{Name: "a", Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}, call("c1", `{"n":1}`)),
 		"a text with space at its end": script(fake.Tool{Name: "a", Behavior: fake.Behavior{Text: "rain \n"}}, call("c1", `{"n":1}`)),
 		"a text with quotes":           script(fake.Tool{Name: "a", Behavior: fake.Behavior{Text: `"rain" <b>`}}, call("c1", `{"n":1}`)),
 	}

@@ -184,12 +184,13 @@ func unsigned(opaque json.RawMessage) json.RawMessage {
 type ids struct {
 	used      map[string]bool
 	generated int
-	open      []llm.ToolCall // of the last turn with calls, not answered yet
+	turn      []llm.ToolCall // the calls of the last turn with calls
+	open      []llm.ToolCall // those that are not answered yet
 }
 
 func (s *ids) call(c llm.ToolCall, first bool) llm.ToolCall {
 	if first {
-		s.open = s.open[:0]
+		s.turn, s.open = s.turn[:0], s.open[:0]
 	}
 	given := c.ID
 	for c.ID == "" || s.used[c.ID] {
@@ -197,16 +198,21 @@ func (s *ids) call(c llm.ToolCall, first bool) llm.ToolCall {
 		c.ID, c.IDGenerated, c.ProviderID = "loop_call_"+strconv.Itoa(s.generated), true, given
 	}
 	s.used[c.ID] = true
-	s.open = append(s.open, c)
+	s.turn, s.open = append(s.turn, c), append(s.open, c)
 	return c
 }
 
-// result sets the id of a result to that of its call: the one with the provider's id, else the
-// first one with the name.
+// result sets the id of a result to that of its call: the one with the provider's id, which may have a result
+// already, else the first one with the name.
 func (s *ids) result(r llm.ToolResult) llm.ToolResult {
 	at := -1
 	if r.ID != "" {
-		at = slices.IndexFunc(s.open, func(c llm.ToolCall) bool { return wireID(&c) == r.ID })
+		named := func(c llm.ToolCall) bool { return wireID(&c) == r.ID }
+		at = slices.IndexFunc(s.open, named)
+		if again := slices.IndexFunc(s.turn, named); at < 0 && again >= 0 {
+			r.ID = s.turn[again].ID
+			return r
+		}
 	}
 	if at < 0 {
 		at = slices.IndexFunc(s.open, func(c llm.ToolCall) bool { return c.Name == r.Name })

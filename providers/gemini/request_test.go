@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -481,5 +482,24 @@ func TestDecodeRequestErrors(t *testing.T) {
 		if _, err := codec.DecodeRequest(c.path, []byte(c.body)); message(err) != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
+	}
+}
+
+// TestSecondResultOfID: a second result with the id of a call is that of this call, also if its name is that of another call.
+func TestSecondResultOfID(t *testing.T) {
+	const body = `{"contents":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"a","args":{}}},{"functionCall":{"id":"c2","name":"b","args":{}}}]},` +
+		`{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"a","response":{}}},{"functionResponse":{"id":"c1","name":"b","response":{}}}]}]}`
+	req, err := gemini.GenerateContent{}.DecodeRequest("/models/m:generateContent", []byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, p := range req.Messages[2].Parts {
+		if r, is := p.(llm.ToolResult); is {
+			ids = append(ids, r.ID)
+		}
+	}
+	if !slices.Equal(ids, []string{"c1", "c1"}) {
+		t.Errorf("got the ids %q, want c1 twice", ids)
 	}
 }
