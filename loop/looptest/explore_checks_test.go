@@ -347,7 +347,7 @@ func TestExploreScripts(t *testing.T) {
 			Tools: []fake.Tool{{Name: "weather", Behavior: fake.Behavior{Text: "rain"}}, {Name: "deploy", Behavior: fake.Behavior{Text: "success"}}}, Input: []llm.Message{llm.User("go")},
 			Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: "{}"}, {ID: "c2", Name: "deploy", Arguments: "{}"}}}, {Text: "done"}}}},
 		},
-		"a text beside a call": {
+		"a text and a call": {
 			Tools: []fake.Tool{a}, Input: []llm.Message{llm.User("go")},
 			Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "I call a. ", Calls: []fake.Call{{ID: "c1", Name: "a", Arguments: `{"n":1}`}}}, {Text: " done\n"}}}},
 		},
@@ -504,7 +504,7 @@ func TestExploreModels(t *testing.T) {
 	}
 }
 
-// TestExploreHedged: a loop that calls a model twice at once, and cancels the call that is not the first to end, passes.
+// TestExploreHedged: a loop that calls a model twice concurrently, and cancels the call that is not the first to end, passes.
 func TestExploreHedged(t *testing.T) {
 	looptest.Explore(t, with(func(s *small) {
 		s.call = func(c *smallRun) (*llm.Response, error) {
