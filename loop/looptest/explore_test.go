@@ -280,7 +280,7 @@ func exploredLoop(name string) (looptest.Loop, *looptest.ExploreOptions) {
 		return looptest.LoopFunc(kernel), &looptest.ExploreOptions{Choices: []explore.Choice{{At: "next answer 9", Option: "c1"}}}
 	case "negative runs":
 		return looptest.LoopFunc(plainLoop), &looptest.ExploreOptions{Runs: -5}
-	case "in part, accepted":
+	case "in part with an exception":
 		return looptest.LoopFunc(kernel), &looptest.ExploreOptions{Runs: 5, Exceptions: []string{"INV-05=other runs may"}}
 	case "in part":
 		return looptest.LoopFunc(kernel), &looptest.ExploreOptions{Runs: 5}

@@ -77,7 +77,7 @@ func TestCheckOutput(t *testing.T) {
 		"explored, abandoned":  {"explore:waits outside", " -test.timeout=6s", false, []string{"INV-26: the run does not end in one minute of real time", where}},
 		"explored slowly":      {"explore:slow", " -test.timeout=6s", false, []string{"not all orders and faults were explored: the time of -timeout is over; set a longer one; explore fewer faults", "with these choices:"}},
 		"explored in part":     {"explore:in part", "", true, []string{"not all orders and faults were explored: the number of runs reached the highest one, 5"}},
-		"in part, accepted":    {"explore:in part, accepted", "", true, []string{"not all orders and faults were explored: "}},
+		"in part, accepted":    {"explore:in part with an exception", "", true, []string{"not all orders and faults were explored: "}},
 		"unfinished":           {"report:limit", "", false, []string{"not all orders and faults were explored: limit; explore fewer faults or a smaller script, or set ExploreOptions.Runs"}},
 		"explored, accepted":   {"explore:plain" + accepted, "", true, []string{"INV-04: run explored: request 2, message 1: a call has an empty id\n          model call 1: call 1 ", "\n        accepted: b"}},
 		"explored, not needed": {"explore:plain" + accepted + ",INV-05=i", "", false, []string{`the loop does not violate INV-05: remove the exception "INV-05=i"`}},
