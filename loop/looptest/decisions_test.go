@@ -80,19 +80,26 @@ func TestExploreDecisions(t *testing.T) {
 	}
 	// A loop may ask for the first of two equal calls alone.
 	looptest.Explore(t, looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
-		first := true
+		asked := false
 		return with(func(s *small) {
-			s.tool = func(ctx context.Context, c *smallRun, call llm.ToolCall) llm.ToolResult {
-				if first {
-					first = false
-					if approved, err := c.in.Approve(ctx, call); !approved || err != nil {
-						return failed(call, "not run")
-					}
+			s.batch = func(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) {
+				if asked {
+					return batch(c, calls)
 				}
-				return tool(ctx, c, call)
+				asked = true
+				return askForFirst(c, calls)
 			}
 		}).Run(ctx, in)
 	}), &looptest.ExploreOptions{Script: oneCall()})
+}
+
+// askForFirst asks for the first of the calls: the others need no approval.
+func askForFirst(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) {
+	if approved, err := c.in.Approve(c.ctx, calls[0]); !approved || err != nil {
+		results, err := batch(c, calls[1:])
+		return append([]llm.ToolResult{failed(calls[0], "not run")}, results...), err
+	}
+	return batch(c, calls)
 }
 
 // deciding returns right loops that ask.
@@ -105,13 +112,7 @@ func deciding() []*small {
 		}
 		return err
 	}
-	once.batch = func(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) {
-		if approved, err := c.in.Approve(c.ctx, calls[0]); !approved || err != nil { // the others need no approval
-			results, err := batch(c, calls[1:])
-			return append([]llm.ToolResult{failed(calls[0], "not run")}, results...), err
-		}
-		return batch(c, calls)
-	}
+	once.batch = askForFirst
 	return []*small{approving(), failing(), locking(), askingAgain(), apologizing, once}
 }
 
