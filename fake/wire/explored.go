@@ -54,32 +54,33 @@ type sentOption struct {
 
 // sentAt returns the options with which a response was sent, in this conversation if the key has one: the last one is
 // that of the last attempt. If there is none, it returns the response itself.
-func (r *exploredRun) sentAt(p *reply.Response) (list []*option) {
+func (r *exploredRun) sentAt(p *reply.Response) []sentOption {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := p.Key.Place
 	at.Attempt = 0
-	for _, own := range []bool{true, false} {
-		for _, o := range r.sent[at] {
-			if !own || p.Key.Conversation == "" || o.conversation == p.Key.Conversation {
-				list = append(list, o.option)
-			}
-		}
-		if list != nil {
-			return list
-		}
+	all := r.sent[at]
+	own := slices.DeleteFunc(slices.Clone(all), func(o sentOption) bool {
+		return p.Key.Conversation != "" && o.conversation != p.Key.Conversation
+	})
+	switch {
+	case len(own) > 0:
+		return own
+	case len(all) > 0:
+		return all
 	}
-	return []*option{{response: &p.Script}}
+	return []sentOption{{option: &option{response: &p.Script}}}
 }
 
-// addSent adds an option. It replaces the one of an attempt that was incomplete.
-func (r *exploredRun) addSent(at reply.Place, o sentOption) {
+// addOption adds an option with which a response was sent. It replaces the one of an attempt that was incomplete.
+func (r *exploredRun) addOption(key reply.Key, o *option, complete bool) {
+	at := key.Place
 	at.Attempt = 0
 	list := r.sent[at]
-	if n := len(list); n > 0 && !list[n-1].complete && list[n-1].conversation == o.conversation {
+	if n := len(list); n > 0 && !list[n-1].complete && list[n-1].conversation == key.Conversation {
 		list = list[:n-1]
 	}
-	r.sent[at] = append(list, o)
+	r.sent[at] = append(list, sentOption{o, key.Conversation, complete})
 }
 
 // parsed is what a server finds out about a request from its content alone.
@@ -231,7 +232,7 @@ func (r *exploredRun) deliver(x *awaited, o *option, a *answer) (name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.names.set() // the run may be over
-	r.addSent(x.place, sentOption{o, x.conversation, a.response != nil})
+	r.addOption(x.key, o, a.response != nil)
 	r.effect = max(r.effect, o.effect)
 	x.response = a.response
 	r.delivered = append(r.delivered, delivery{x.name, o.name, o.effect, a.response})
@@ -445,7 +446,7 @@ func (s *Server) Violations(end RunEnd) (list []check.Violation) {
 	delivered, worst, unused := slices.Clone(r.delivered), r.effect, s.cfg.Model.UnusedResponses()
 	if worst == wrongCall { // the call of a sub-agent may be missing
 		unused = slices.DeleteFunc(unused, func(u fake.Recorded) bool {
-			return !slices.ContainsFunc(r.requests, func(x *awaited) bool { return x.place.Session == u.Session })
+			return !slices.ContainsFunc(r.requests, func(x *awaited) bool { return x.key.Session == u.Session })
 		})
 	}
 	r.mu.Unlock()

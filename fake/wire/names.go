@@ -27,20 +27,19 @@ type names struct {
 
 // awaited is a request that waits for its response.
 type awaited struct {
-	session      string
-	text         string // of the first message
-	body         []byte
-	request      *llm.Request
-	response     *llm.Response // nil if it is incomplete, or has not come
-	place        reply.Place
-	conversation string // of its key
-	attempt      int    // in the name: of concurrent requests with the same messages, the first one by content has the first
-	name         string
+	session  string
+	text     string // of the first message
+	body     []byte
+	request  *llm.Request
+	response *llm.Response // nil if it is incomplete, or has not come
+	key      reply.Key
+	attempt  int // in the name: of concurrent requests with the same messages, the first one by content has the first
+	name     string
 }
 
 // add adds a request. key is its name until it gets one.
 func (n *names) add(p *reply.Response, body []byte) (x *awaited, key string) {
-	x = &awaited{session: sessionName(p), text: firstText(p.Request.Messages), body: body, request: p.Request, place: p.Key.Place, conversation: p.Key.Conversation, attempt: p.Key.Attempt}
+	x = &awaited{session: sessionName(p), text: firstText(p.Request.Messages), body: body, request: p.Request, key: p.Key, attempt: p.Key.Attempt}
 	key = "request " + strconv.Itoa(len(n.awaited)+1)
 	n.awaited[key], n.unnamed = x, append(n.unnamed, x)
 	return x, key
@@ -66,7 +65,7 @@ func (n *names) set() {
 	slices.SortStableFunc(n.unnamed, func(x, y *awaited) int { return bytes.Compare(x.body, y.body) })
 	for i, x := range n.unnamed {
 		for _, y := range n.unnamed[i+1:] {
-			if x.session == y.session && x.text == y.text && x.place.Response == y.place.Response && x.attempt > y.attempt {
+			if x.session == y.session && x.text == y.text && x.key.Response == y.key.Response && x.attempt > y.attempt {
 				x.attempt, y.attempt = y.attempt, x.attempt
 			}
 		}
@@ -81,7 +80,7 @@ func (n *names) name(x *awaited) string {
 	if slices.ContainsFunc(n.first, func(y *awaited) bool { return y.session != x.session }) {
 		b.WriteString(x.session + " ")
 	}
-	b.WriteString(strconv.Itoa(x.place.Response + 1))
+	b.WriteString(strconv.Itoa(x.key.Response + 1))
 	if x.attempt > 1 {
 		fmt.Fprintf(&b, ", attempt %d", x.attempt)
 	}

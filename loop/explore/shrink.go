@@ -127,28 +127,27 @@ func (s *shrinker) lower() {
 // explain shrinks a failing run and finds its passing neighbor. It repeats the run repeat times. unstable is not empty if
 // the choices of the run do not give it again.
 func explain(program Program, f *found, repeat int, over func(explored bool) string) (out *Failure, unstable string) {
-	notRepeated := func(why string) *Failure {
-		return &Failure{Violation: f.violation, Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices, Choices: f.choices, Text: "not repeated: " + why + "\n"}
-	}
-	if why := over(true); why != "" {
-		return notRepeated(why), ""
-	}
 	s := &shrinker{program: program, over: over, invariant: f.violation.Invariant}
-	out = &Failure{Violation: f.violation, Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices, Repeated: repeat}
-	shown := s.repeat(f.choices, max(1, repeat))
-	if why := over(true); why != "" && shown < max(1, repeat) {
-		return notRepeated(why), ""
+	out = &Failure{Violation: f.violation, Run: f.run, Count: f.count, ByFault: f.byFault, Found: f.choices, Choices: f.choices}
+	shown, why := 0, over(true)
+	if why == "" {
+		if shown = s.repeat(f.choices, max(1, repeat)); shown < max(1, repeat) {
+			why = over(true)
+		}
 	}
 	switch {
+	case why != "":
+		out.Text = "not repeated: " + why + "\n"
+		return out, ""
 	case shown == 0 && repeat > 1:
 		return nil, fmt.Sprintf("%s was violated with [%s], and %d runs with the same choices do not violate it: %s", f.violation.Invariant, labels(f.choices), repeat, f.violation.Message)
 	case shown == 0:
 		return nil, fmt.Sprintf("%s was violated with [%s], and the same choices do not violate it again", f.violation.Invariant, labels(f.choices))
 	case shown < repeat:
-		out.Shown, out.Choices, out.Shrunk, out.Text = shown, f.choices, s.runs, s.text
+		out.Shown, out.Repeated, out.Shrunk, out.Text = shown, repeat, s.runs, s.text
 		return out, ""
 	}
-	out.Minimal = s.shrink()
+	out.Repeated, out.Minimal = repeat, s.shrink()
 	out.describe(s)
 	if repeat > 0 {
 		out.Shown = s.repeat(out.Choices, repeat)

@@ -61,7 +61,7 @@ func (r *exploredRun) check() {
 func (r *exploredRun) last() int {
 	last := len(r.responses) - 1
 	for i := last; i >= 0; i-- {
-		if !r.discarded[i] {
+		if !slices.Contains(r.discarded, i) {
 			return i
 		}
 	}

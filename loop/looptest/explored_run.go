@@ -47,7 +47,7 @@ type exploredRun struct {
 	text        []string // what happened, in order
 	requests    []sent
 	responses   []*llm.Response // of the requests; nil if one failed
-	discarded   map[int]bool    // the requests that the loop canceled, by their index
+	discarded   []int           // the requests that the loop canceled, by their index
 	entered     []*toolRun
 	inFlight    int
 	decisions   int                 // calls of Input.Approve and Input.Choose
@@ -143,7 +143,7 @@ func (r *exploredRun) run(t *testing.T) {
 	defer release()
 	changed := r.world.BeginAnswers(r.panics)
 	r.faulty, r.hangs = map[string]bool{}, r.stalls
-	r.approvals, r.discarded = map[entry]approvals{}, map[int]bool{}
+	r.approvals = map[entry]approvals{}
 	var model llm.Model = llm.ModelFunc(r.stream)
 	if r.wire != nil {
 		r.http = newExploredServer(r)
@@ -363,7 +363,7 @@ func (r *exploredRun) stream(ctx context.Context, req *llm.Request) iter.Seq2[ll
 				r.mu.Lock()
 				r.usage = r.usage.Add(acc.Response().Usage)
 				if ctx.Err() != nil && r.ctx.Err() == nil && !r.mayTimeOut && !r.stalls {
-					r.discarded[n] = true
+					r.discarded = append(r.discarded, n)
 				}
 				if r.modelFault == "" && (ctx.Err() == nil || r.stalls && r.ctx.Err() == nil) {
 					r.modelFault = "has an error in the script" // or never answers there

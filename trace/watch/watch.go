@@ -400,10 +400,7 @@ func (w *Monitor) recall(c *Conversation) (known int, responses *received, repea
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.memory(c.request.key())
-	for i, hash := range c.hashes {
-		if i == len(c.hashes)-1 {
-			break
-		}
+	for i, hash := range c.hashes[:max(len(c.hashes)-1, 0)] {
 		before := m.byHash[hash]
 		if before == nil {
 			before = w.otherModel(c.request, hash, i+1)
@@ -419,11 +416,12 @@ func (w *Monitor) recall(c *Conversation) (known int, responses *received, repea
 // otherModel returns the responses of another model to the messages with this hash, if message n of a request is one of them: a client
 // may continue a conversation with another model.
 func (w *Monitor) otherModel(q *Request, hash uint64, n int) *received {
-	if q.Session != "" || q.recorded || len(w.sessions) < 2 {
+	next := q.Request.Messages[n]
+	if q.Session != "" || q.recorded || len(w.sessions) < 2 || next.Role != llm.RoleAssistant {
 		return nil
 	}
-	key := contentKey(q.Request.Messages[n])
-	if q.Request.Messages[n].Role != llm.RoleAssistant || key == "" {
+	key := contentKey(next)
+	if key == "" {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.sessions)) {

@@ -211,15 +211,20 @@ func (x *explorer) file(name string) (bad, cut bool) {
 	}
 	ctx := context.Background()
 	var start func() explore.Program
-	failed, parallel := func() error { return nil }, func() bool { return false }
+	var e *program.Explorer // nil without a program
+	failed := func() error {
+		if e == nil {
+			return nil
+		}
+		return e.Err()
+	}
 	if len(x.program.args) > 0 {
 		var stop func()
 		ctx, stop = x.w.Interrupted(x.c.Context())
 		defer stop()
 		x.bounds.Repeat = x.program.repeat
-		var e *program.Explorer
 		if e, err = x.startProgram(ctx, f.Script); err == nil {
-			start, failed, parallel = e.Program, e.Err, e.Parallel
+			start = e.Program
 		}
 	} else {
 		start, err = scenario.Program(f.Script, x.adjust)
@@ -256,7 +261,7 @@ func (x *explorer) file(name string) (bad, cut bool) {
 		r.Complete, r.Unfinished, r.Unstable = false, []string{err.Error()}, nil // the last runs did not end
 	}
 	out.take(r, x.program.command(name))
-	if parallel() {
+	if e != nil && e.Parallel() {
 		for i := range out.Unstable {
 			out.Unstable[i] += fmt.Sprintf("\nIf the program's concurrent requests come slowly, set --settle higher than %s.", x.program.settle)
 		}
