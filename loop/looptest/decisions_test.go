@@ -260,6 +260,14 @@ func TestExploreDecisionsFinds(t *testing.T) {
 		"a denied call has no result": {deniedFirst(func(_ []llm.ToolCall, results []llm.ToolResult) ([]llm.ToolResult, error) {
 			return slices.DeleteFunc(results, func(r llm.ToolResult) bool { return strings.Contains(r.Text(), "denied") }), nil
 		}), "INV-01", ": is denied"},
+		"the loop does not begin after a denial": {with(func(s *small) {
+			s.steps = func(c *smallRun) error {
+				if approved, err := c.in.Approve(c.ctx, llm.ToolCall{ID: "start", Name: "start", Arguments: "{}"}); !approved {
+					return err
+				}
+				return steps(c)
+			}
+		}), "INV-11", ": is denied"},
 		"a denied call fails the others": {deniedFirst(func(calls []llm.ToolCall, results []llm.ToolResult) ([]llm.ToolResult, error) {
 			for i := range results {
 				results[i] = failed(calls[i], "not run: one call is denied")

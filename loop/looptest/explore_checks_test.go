@@ -216,6 +216,16 @@ func TestExploreWrongResults(t *testing.T) {
 		"an answer without a model": {looptest.LoopFunc(func(context.Context, *looptest.Input) (*looptest.Result, error) {
 			return &looptest.Result{Messages: []llm.Message{llm.Assistant(llm.Text{Text: "hi"})}}, nil
 		}), "INV-11"},
+		"a result has the text of another twice": {with(func(s *small) {
+			s.batch = func(c *smallRun, calls []llm.ToolCall) ([]llm.ToolResult, error) {
+				results, err := batch(c, calls)
+				if n := len(results) - 1; err == nil && n > 0 {
+					other := results[0].Text()
+					results[n].Content = append(slices.Clone(results[n].Content), llm.Text{Text: other + other})
+				}
+				return results, err
+			}
+		}), "INV-01"},
 		"the input is not sent": {looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 			in.Messages = []llm.Message{llm.User("hello")}
 			return newSmall().Run(ctx, in)

@@ -59,8 +59,11 @@ func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string)
 		return "INV-01", fmt.Sprintf("one of the tool %q", res.Name)
 	}
 	if r.denied(e) {
-		if other := r.textOfAnother(&toolRun{entry: e}, text); other != "" && !res.IsError && len(r.runsOf(e)) == 0 && !r.inWrapper(other) {
-			return "INV-01", fmt.Sprintf("%q, with the result %q of another call; the call was not approved", text, other)
+		if res.IsError || len(r.runsOf(e)) > 0 {
+			return "", ""
+		}
+		if other := r.another(&toolRun{entry: e}, text); other != nil {
+			return "INV-01", fmt.Sprintf("%q, with the result %q of another call; the call was not approved", text, other.text)
 		}
 		return "", ""
 	}
@@ -75,8 +78,8 @@ func (r *exploredRun) wrong(c llm.ToolCall, res llm.ToolResult) (id, why string)
 	}
 	for _, run := range runs {
 		if run.returned && !res.IsError && contains(text, strings.TrimSpace(run.text)) {
-			if other := r.textOfAnother(run, text); other != "" && !r.inWrapper(other) {
-				return "INV-01", fmt.Sprintf("%q, with the result %q of another call", text, other)
+			if other := r.another(run, text); other != nil {
+				return "INV-01", fmt.Sprintf("%q, with the result %q of another call", text, other.text)
 			}
 			return "", ""
 		}
@@ -138,38 +141,45 @@ func contains(result, text string) bool {
 	return false
 }
 
-// textOfAnother returns the text of another run that is in the result of a run, and neither in its text nor in its call, or "".
-func (r *exploredRun) textOfAnother(run *toolRun, result string) string {
+// another returns another run whose text is in the result of a run, and neither in its text nor in its call, or nil. What the loop adds
+// to each result is not the text of another run.
+func (r *exploredRun) another(run *toolRun, result string) *toolRun {
 	const short = 4 // a text that is shorter may be there by chance
 	for _, o := range r.entered {
 		if o.returned && len(o.text) >= short && !strings.Contains(run.text, o.text) && (run.text == "" || !strings.Contains(o.text, run.text)) && strings.Contains(result, o.text) &&
-			!contains(run.args, o.text) && !strings.Contains(run.name, o.text) {
-			return o.text
+			!contains(run.args, o.text) && !strings.Contains(run.name, o.text) && !r.inWrapper(o) {
+			return o
 		}
 	}
-	return ""
+	return nil
 }
 
-// inWrapper reports whether a text that a tool returned is also in what the loop adds to each result: a result of this tool has it twice.
-func (r *exploredRun) inWrapper(text string) bool {
-	lists := [][]llm.Message{}
+// inWrapper reports whether the text of a run is also in what the loop adds to each result: the result of this run has it twice.
+func (r *exploredRun) inWrapper(run *toolRun) bool {
+	var all []llm.Message
 	for _, req := range r.requests {
-		lists = append(lists, req.messages)
+		all = append(all, req.messages...)
 	}
 	if r.http != nil {
 		for _, req := range r.http.server.Received() {
-			lists = append(lists, req.Messages)
+			all = append(all, req.Messages...)
 		}
 	}
 	if r.result != nil {
-		lists = append(lists, r.result.Messages)
+		all = append(all, r.result.Messages...)
 	}
-	return slices.ContainsFunc(slices.Concat(lists...), func(m llm.Message) bool {
-		return slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
-			res, is := p.(llm.ToolResult)
-			return is && strings.Count(res.Text(), text) > 1
-		})
-	})
+	calls := map[string]entry{}
+	for _, m := range all {
+		for _, c := range m.Calls() {
+			calls[c.ID] = keyOf(c.Name, c.Arguments)
+		}
+		for _, res := range resultsIn(m) {
+			if calls[res.ID] == keyOf(run.name, run.args) && strings.Count(res.Text(), run.text) > 1 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // runsOf returns the runs of a call: those with the same text of arguments, or else with equal arguments.

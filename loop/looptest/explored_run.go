@@ -119,9 +119,7 @@ func (r *exploredRun) checkRun() {
 }
 
 // mayStop reports whether a loop may end before it calls the model.
-func (r *exploredRun) mayStop() bool {
-	return r.canceled || r.chosen || r.modelFault != "" || r.someDenied()
-}
+func (r *exploredRun) mayStop() bool { return r.canceled || r.chosen || r.modelFault != "" }
 
 func (r *exploredRun) log(format string, args ...any) {
 	r.mu.Lock()
