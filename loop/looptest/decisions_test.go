@@ -119,9 +119,7 @@ func deciding() []*small {
 // overHTTP returns the loop with a model over HTTP. Its answer is another one if that cannot be saved.
 func overHTTP(s *small) func(context.Context, *http.Client, string, *looptest.Input) (string, error) {
 	return func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
-		model := httpClients["chat"](url)
-		model.HTTP = client
-		in.Model = named{model, "some-model", false}
+		in.Model = modelOf("chat", client, url, "some-model")
 		out, err := s.Run(ctx, in)
 		if err != nil || len(out.Messages) == 0 {
 			return "", err
@@ -129,7 +127,7 @@ func overHTTP(s *small) func(context.Context, *http.Client, string, *looptest.In
 		if got, err := in.Choose(ctx, "answer", "", "is not saved"); got != "" || err != nil {
 			return got, err
 		}
-		return out.Messages[len(out.Messages)-1].Text(), nil
+		return answerOf(out, nil)
 	}
 }
 

@@ -268,7 +268,7 @@ func TestExploreHTTPConversation(t *testing.T) {
 		}, `INV-11: run explored: the run returned ""; the text of the last response is "done" []`},
 		"an unknown path": {func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
 			answer, err := right(ctx, client, url, in)
-			_, failed := askHTTP(ctx, client, url+"/other", "some-model", in.Messages)
+			_, failed := ask(ctx, modelOf("chat", client, url+"/other", "some-model"), in.Messages)
 			if failed == nil {
 				return "", errors.New("a request to an unknown path has a response")
 			}
@@ -327,7 +327,7 @@ func TestExploreHTTPConversation(t *testing.T) {
 	two.Models = append(two.Models, fake.ModelScript{Name: "other", Responses: []fake.Response{{Text: "yes"}}})
 	looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
 		answer, err := right(ctx, client, url, in)
-		_, failed := askHTTP(ctx, client, url, "other", []llm.Message{llm.User("Is that right?")})
+		_, failed := ask(ctx, modelOf("chat", client, url, "other"), []llm.Message{llm.User("Is that right?")})
 		return answer, errors.Join(err, failed)
 	}, &looptest.ExploreOptions{Script: two, Faults: -1})
 	// Several conversations may run the same calls.
@@ -386,30 +386,24 @@ func TestExploreHTTPScripts(t *testing.T) {
 		Tools:  []fake.Tool{{Name: "a"}},
 		Input:  []llm.Message{llm.User("go")},
 	}
-	for name, client := range httpClients {
-		t.Run(name, func(t *testing.T) {
+	for client := range httpClients {
+		t.Run(client, func(t *testing.T) {
 			looptest.ExploreHTTP(t, func(ctx context.Context, h *http.Client, url string, in *looptest.Input) (string, error) {
-				model := client(url)
-				model.HTTP = h
 				s := newSmall()
 				s.call = func(c *smallRun) (*llm.Response, error) {
 					name := "planner"
 					if len(c.history) > 1 {
 						name = "worker"
 					}
-					return llm.Collect(named{model, name, false}.Stream(c.ctx, &llm.Request{Messages: slices.Clone(c.history)}))
+					return ask(c.ctx, modelOf(client, h, url, name), c.history)
 				}
-				out, err := s.Run(ctx, in)
-				if err != nil {
-					return "", err
-				}
-				return out.Messages[len(out.Messages)-1].Text(), nil
+				return answerOf(s.Run(ctx, in))
 			}, &looptest.ExploreOptions{Script: handover, Faults: -1})
 		})
 	}
 	texts := &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "one"}, {Text: "two"}}}}, Input: []llm.Message{llm.User("go")}}
 	early := looptest.Explored(t, looptest.HTTPLoop(func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
-		response, err := askHTTP(ctx, client, url, "some-model", in.Messages)
+		response, err := ask(ctx, modelOf("chat", client, url, "some-model"), in.Messages)
 		return response.Text(), err
 	}), &looptest.ExploreOptions{Script: texts, Faults: -1})
 	if len(early.Failures) != 1 || early.Failures[0].Message != "the run ends early: Response 2 of `main` was never requested." {
@@ -424,18 +418,16 @@ func TestExploreHTTPScripts(t *testing.T) {
 	}
 	looptest.ExploreHTTP(t, func(ctx context.Context, client *http.Client, url string, in *looptest.Input) (string, error) {
 		in.Tools = append(in.Tools, looptest.Tool{Name: "ask", Run: func(ctx context.Context, args string) (string, error) {
-			response, err := askHTTP(ctx, client, url, "sub", []llm.Message{llm.User("sub " + args)})
+			response, err := ask(ctx, modelOf("chat", client, url, "sub"), []llm.Message{llm.User("sub " + args)})
 			return response.Text(), err
 		}})
 		return right(ctx, client, url, in)
 	}, &looptest.ExploreOptions{Script: sub})
 }
 
-// askHTTP sends one request.
-func askHTTP(ctx context.Context, client *http.Client, url, name string, messages []llm.Message) (*llm.Response, error) {
-	model := httpClients["chat"](url)
-	model.HTTP = client
-	return llm.Collect(named{model, name, false}.Stream(ctx, &llm.Request{Messages: messages}))
+// ask sends one request.
+func ask(ctx context.Context, model llm.Model, messages []llm.Message) (*llm.Response, error) {
+	return llm.Collect(model.Stream(ctx, &llm.Request{Messages: slices.Clone(messages)}))
 }
 
 // changing returns a right loop that changes its requests.
@@ -447,14 +439,8 @@ func changing(change func(req *llm.Request)) looptest.HTTPLoop {
 			change(req)
 			return llm.Collect(c.in.Model.Stream(c.ctx, req))
 		}
-		model := httpClients["chat"](url)
-		model.HTTP = client
-		in.Model = named{model, "some-model", false}
-		out, err := s.Run(ctx, in)
-		if err != nil || len(out.Messages) == 0 {
-			return "", err
-		}
-		return out.Messages[len(out.Messages)-1].Text(), nil
+		in.Model = modelOf("chat", client, url, "some-model")
+		return answerOf(s.Run(ctx, in))
 	}
 }
 

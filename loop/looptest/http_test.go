@@ -52,15 +52,26 @@ func httpLoop(client string, mode llm.ResponseMode, fault string) func(context.C
 				}
 			}
 		}
-		model := httpClients[client](url)
-		model.HTTP = h
-		in.Model, in.ResponseMode, in.Step = named{model, "some-model", fault == "asks on"}, mode, func([]llm.Message) {}
-		out, err := (&other{fault: fault}).Run(ctx, in)
-		if err != nil || len(out.Messages) == 0 {
-			return "", err
-		}
-		return out.Messages[len(out.Messages)-1].Text(), nil
+		model := modelOf(client, h, url, "some-model")
+		model.always = fault == "asks on"
+		in.Model, in.ResponseMode, in.Step = model, mode, func([]llm.Message) {}
+		return answerOf((&other{fault: fault}).Run(ctx, in))
 	}
+}
+
+// answerOf returns the text of the last message of a result.
+func answerOf(out *looptest.Result, err error) (string, error) {
+	if err != nil || len(out.Messages) == 0 {
+		return "", err
+	}
+	return out.Messages[len(out.Messages)-1].Text(), nil
+}
+
+// modelOf returns the model with a name over a protocol.
+func modelOf(client string, h *http.Client, url, name string) named {
+	model := httpClients[client](url)
+	model.HTTP = h
+	return named{Client: model, name: name}
 }
 
 // named sets the model name of requests, and may send them after a cancellation.

@@ -324,6 +324,18 @@ func explored(t testing.TB, cfg program.Config, b explore.Bounds) *explore.Resul
 	return r
 }
 
+// started returns an explorer and a program of it, which is closed at the end of the test.
+func started(t *testing.T, cfg program.Config) (*program.Explorer, explore.Program) {
+	t.Helper()
+	e, err := program.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := e.Program()
+	t.Cleanup(p.Close)
+	return e, p
+}
+
 func failures(r *explore.Result) (list []string) {
 	for _, f := range r.Failures {
 		list = append(list, fmt.Sprintf("%s %v %d/%d", f.Invariant, f.Choices, f.Shown, f.Repeated))
@@ -374,12 +386,7 @@ func TestFails(t *testing.T) {
 
 // TestRunWithoutRequest: a later run without a request violates INV-11.
 func TestRunWithoutRequest(t *testing.T) {
-	e, err := program.New(t.Context(), config(script("weather", 1), "keep lazy"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := e.Program()
-	defer p.Close()
+	_, p := started(t, config(script("weather", 1), "keep lazy"))
 	explore.Replay(p, nil)
 	o, _ := explore.Replay(p, nil)
 	if !slices.ContainsFunc(o.Violations, func(v check.Violation) bool {
@@ -439,12 +446,7 @@ func TestExploredProgramCanceled(t *testing.T) {
 func TestCancelInResponse(t *testing.T) {
 	cfg := config(script("weather", 0), "keep cancelable loop")
 	cfg.Cancel, cfg.CancelTimeout = program.CancelLine, 5*time.Second
-	e, err := program.New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := e.Program()
-	defer p.Close()
+	_, p := started(t, cfg)
 	list := []explore.Choice{{At: "model call 1", Option: wire.TwoParts}, {At: "before the second part of the answer 1", Option: "the run is canceled"}}
 	for _, tt := range []struct {
 		more []explore.Choice
@@ -464,12 +466,7 @@ func TestCancelInResponse(t *testing.T) {
 func TestAnswerAfterCancel(t *testing.T) {
 	cfg := config(script("weather", 0), "keep cancelable patient loop")
 	cfg.Cancel, cfg.CancelTimeout = program.CancelLine, time.Second
-	e, err := program.New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := e.Program()
-	defer p.Close()
+	_, p := started(t, cfg)
 	canceled := []explore.Choice{{At: "before the answer 1", Option: "the run is canceled"}}
 	if o, unused := explore.Replay(p, canceled); len(unused) > 0 || len(o.Violations) != 1 || o.Violations[0].Invariant != "INV-26" {
 		t.Errorf("unused %v, violations %v, want INV-26", unused, o.Violations)
@@ -484,12 +481,7 @@ func TestAnswerAfterCancel(t *testing.T) {
 func TestCancelThenRequest(t *testing.T) {
 	cfg := config(script("weather", 0), "keep cancelable restless loop")
 	cfg.Cancel, cfg.CancelTimeout, cfg.Settle = program.CancelLine, 5*time.Second, time.Second
-	e, err := program.New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := e.Program()
-	defer p.Close()
+	_, p := started(t, cfg)
 	o, _ := explore.Replay(p, []explore.Choice{{At: "before the answer 1", Option: "the run is canceled"}})
 	if len(o.Violations) != 1 || o.Violations[0].Invariant != "INV-16" {
 		t.Errorf("violations %v, want INV-16:\n%s", o.Violations, o.Text())
@@ -554,12 +546,7 @@ func TestStalledPair(t *testing.T) {
 	s := &fake.Script{Models: []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "yes"}}}}, Input: []llm.Message{llm.User("go")}}
 	cfg := config(s, "pair hasty")
 	cfg.Stall, cfg.Settle = time.Second, 300*time.Millisecond
-	e, err := program.New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := e.Program()
-	defer p.Close()
+	_, p := started(t, cfg)
 	o, unused := explore.Replay(p, []explore.Choice{{At: `model call 1 of "A"`, Option: "stalls before the first event"}})
 	if text := o.Text(); len(unused) > 0 || strings.Contains(text, "\nmodel call 1 of \"B\"") || !strings.Contains(text, "\nthe run fails: exit status 3") {
 		t.Errorf("unused %v; want that the program ends before the second response:\n%s", unused, text)
@@ -568,12 +555,7 @@ func TestStalledPair(t *testing.T) {
 
 // TestLeft: a program that ends without an error and leaves a process that writes to its output violates INV-16.
 func TestLeft(t *testing.T) {
-	e, err := program.New(t.Context(), config(script("weather", 1), "leaves"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := e.Program()
-	defer p.Close()
+	e, p := started(t, config(script("weather", 1), "leaves"))
 	o, _ := explore.Replay(p, nil)
 	if len(o.Violations) != 1 || o.Violations[0].Invariant != "INV-16" || !strings.HasSuffix(o.Text(), "kept its output open\n") || e.Err() != nil {
 		t.Errorf("violations %v and the error %v, want INV-16:\n%s", o.Violations, e.Err(), o.Text())
